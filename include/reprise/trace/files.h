@@ -1,0 +1,29 @@
+// Traces and plans as files. The formats are documented in docs/formats.md; what is written is read back exactly.
+// Everything that reads throws BadInput with the file, the place and the reason; nothing that a file can contain
+// crashes, and a trace that was read has passed `check`.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "reprise/trace/plan.h"
+#include "reprise/trace/trace.h"
+
+namespace reprise {
+
+// A trace file, or a graph file (`cost`, `size`, `edges`), which becomes a trace with one operator, one value and one
+// moment for every node, in the order of their ids.
+[[nodiscard]] Trace read_trace(const std::filesystem::path&);
+[[nodiscard]] Trace parse_trace(std::string_view json);
+
+void write_trace(const std::filesystem::path&, const Trace&);
+[[nodiscard]] std::string to_json(const Trace&);
+
+[[nodiscard]] Plan read_plan(const std::filesystem::path&);
+[[nodiscard]] Plan parse_plan(std::string_view json);
+
+void write_plan(const std::filesystem::path&, const Plan&);
+[[nodiscard]] std::string to_json(const Plan&);
+
+}  // namespace reprise

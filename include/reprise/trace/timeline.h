@@ -1,0 +1,48 @@
+// When things happen in a trace: which moment makes a value, which moments need it. Derived once, read often.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "reprise/trace/trace.h"
+
+namespace reprise {
+
+// In indices of moments: there is no such moment.
+inline constexpr Id nowhere = -1;
+
+class Timeline {
+ public:
+  explicit Timeline(const Trace& trace);
+
+  // The moment that runs this operator.
+  [[nodiscard]] Id moment_of(Id op) const { return moment_of_[op]; }
+  // The moment that makes the value; `nowhere` for a value from outside.
+  [[nodiscard]] Id made_at(Id value) const { return made_at_[value]; }
+  // The moments that need the value, ascending: the ones it is an input of, and the first moment of a held stretch
+  // that starts after the value was made.
+  [[nodiscard]] std::span<const Id> needed_at(Id value) const {
+    return {needs_.data() + first_[value], needs_.data() + first_[value + 1]};
+  }
+  // The last moment that needs the value, or else the one that makes it; `nowhere` for an unused value from outside.
+  [[nodiscard]] Id last_needed(Id value) const {
+    return first_[value] == first_[value + 1] ? made_at_[value] : needs_[first_[value + 1] - 1];
+  }
+  // The moment that runs the operator whose output takes over this value's storage; `nowhere` if none does.
+  [[nodiscard]] Id taken_at(Id value) const { return taken_at_[value]; }
+
+  // Values whose held stretch starts, or ends, at this moment.
+  [[nodiscard]] std::span<const Id> hold_starts(Id moment) const {
+    return {starts_.data() + starts_first_[moment], starts_.data() + starts_first_[moment + 1]};
+  }
+  [[nodiscard]] std::span<const Id> hold_ends(Id moment) const {
+    return {ends_.data() + ends_first_[moment], ends_.data() + ends_first_[moment + 1]};
+  }
+
+ private:
+  std::vector<Id> moment_of_, made_at_, taken_at_;
+  std::vector<Id> needs_, starts_, ends_;
+  std::vector<std::size_t> first_, starts_first_, ends_first_;
+};
+
+}  // namespace reprise
