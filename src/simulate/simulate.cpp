@@ -80,6 +80,7 @@ class Interpreter {
       const Id made = timeline_.made_at(v);
       if (made == m) continue;  // held from its making, below
       if (made != nowhere) require_resident(v, "the program holds it from here on");
+      if (made == nowhere) take(v);  // it arrives
       hold(v);
     }
     for (const Id v : trace_.inputs(m)) require_resident(v, "it is an input");

@@ -1,0 +1,22 @@
+// The planners behind `make_plan`, each in its own file.
+//
+// Each takes a checked trace and returns a plan that is valid but may need more than the budget (the caller asks the
+// interpreter), or nothing if it finds none. Each throws BadOption for an option it needs and does not have, and for a
+// trace it was not made for.
+#pragma once
+
+#include <optional>
+
+#include "reprise/plan/planner.h"
+
+namespace reprise {
+
+[[nodiscard]] std::optional<Plan> plan_segments(const Trace&, const PlanOptions&);      // segments.cpp
+[[nodiscard]] std::optional<Plan> plan_every(const Trace&, const PlanOptions&);         // segments.cpp
+[[nodiscard]] std::optional<Plan> plan_chen_sqrt(const Trace&, const PlanOptions&);     // chen.cpp
+[[nodiscard]] std::optional<Plan> plan_chen_greedy(const Trace&, const PlanOptions&);   // chen.cpp
+[[nodiscard]] std::optional<Plan> plan_revolve(const Trace&, const PlanOptions&);       // revolve.cpp
+[[nodiscard]] std::optional<Plan> plan_hrevolve(const Trace&, const PlanOptions&);      // hrevolve.cpp
+[[nodiscard]] std::optional<Plan> plan_chain(const Trace&, const PlanOptions&);         // chain_programme.cpp
+
+}  // namespace reprise
