@@ -1,0 +1,550 @@
+#include "plan/schedule.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace reprise {
+namespace {
+
+// What one scan of a block finds. The loop is the hottest of all planning: on machines that have them it uses wide
+// registers, chosen when the program starts.
+struct Scan {
+  Bytes most = std::numeric_limits<Bytes>::min();
+  Bytes over = 0;
+  Bytes count = 0;
+};
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(REPRISE_SANITIZED)
+__attribute__((target_clones("avx2", "default")))
+#endif
+Scan scan(const Bytes* live, Id n, Bytes limit) {
+  Scan result;
+  for (Id i = 0; i < n; ++i) {
+    const Bytes excess = live[i] - limit;
+    result.most = live[i] > result.most ? live[i] : result.most;
+    result.over += excess > 0 ? excess : 0;
+    result.count += excess > 0 ? 1 : 0;
+  }
+  return result;
+}
+
+}  // namespace
+
+Schedule::Schedule(const Problem& problem) : problem_(problem), start_(problem.moments) { reset(); }
+
+void Schedule::reset() {
+  std::vector<Id> plain(problem_.moments);
+  for (Id m = 0; m < problem_.moments; ++m) plain[m] = m;
+  load(plain);
+}
+
+bool Schedule::load(const std::vector<Id>& nodes) {
+  const Id firsts = problem_.moments + 1;  // the start is one of them
+  node_.assign(firsts, nowhere);
+  moment_.assign(firsts, nowhere);
+  block_.assign(firsts, 0);
+  index_.assign(firsts, 0);
+  repeat_index_.assign(firsts, -1);
+  first_stay_.assign(firsts, -1);
+  alive_.assign(firsts, 1);
+  batch_of_.assign(firsts, 0);
+  spare_.assign(problem_.nodes, {});
+  occurrences_of_.assign(problem_.nodes, {});
+  repeats_.clear();
+  stay_value_.clear();
+  stay_birth_.clear();
+  stay_end_.clear();
+  stays_of_.assign(problem_.values, {});
+  anchors_.clear();
+  blocks_.clear();
+  summaries_.clear();
+  order_of_blocks_.clear();
+  log_.clear();
+  batch_ = 0;
+  cost_ = over_bytes_ = 0;
+  over_count_ = 0;
+
+  const auto add_stay = [&](Id value, Occurrence birth, bool real) {
+    stay_value_.push_back(value);
+    stay_birth_.push_back(birth);
+    stay_end_.push_back(real ? birth : -1);
+    if (real) stays_of_[value].push_back(stay_count() - 1);
+  };
+  const auto add_anchors = [&](Id key, Occurrence birth) {
+    for (const Id v : problem_.anchored[key]) {
+      add_stay(v, birth, true);
+      anchors_.push_back(stay_count() - 1);
+    }
+  };
+  const auto use = [&](Id value, Occurrence at) {
+    if (held_at(value, at)) return true;
+    if (stays_of_[value].empty()) return false;
+    const Stay s = stays_of_[value].back();
+    if (crosses_take_over(value, stay_birth_[s], at)) return false;
+    stay_end_[s] = at;
+    return true;
+  };
+
+  std::vector<Occurrence> sequence;
+  sequence.reserve(nodes.size() + 1);
+  std::vector<Bytes> own;  // bytes of an occurrence that are there whatever stays cover it
+  own.reserve(nodes.size() + 1);
+  sequence.push_back(start_);
+  own.push_back(0);
+  add_anchors(problem_.moments, start_);
+
+  Id next_moment = 0;
+  bool valid = true;
+  for (const Id n : nodes) {
+    if (next_moment == problem_.moments) break;  // repeats after the last moment serve nobody
+    const bool first = n == next_moment;
+    if (!first && ((n < problem_.moments && n > next_moment) || !problem_.may_repeat[n])) {
+      valid = false;
+      break;
+    }
+    Occurrence o = n;
+    if (!first) {
+      o = new_occurrence(n);
+      repeat_index_[o] = static_cast<Id>(repeats_.size());
+      repeats_.push_back(o);
+      moment_[o] = next_moment;
+    } else {
+      node_[o] = moment_[o] = n;
+      first_stay_[o] = stay_count();
+    }
+    for (const Id v : problem_.inputs[n]) valid = valid && use(v, o);
+    if (first) {
+      for (const Id v : problem_.timeline.hold_starts(n)) {
+        if (problem_.extra_need[v] == n) valid = valid && use(v, o);
+      }
+      for (const Id v : problem_.outputs[n]) add_stay(v, o, problem_.zone_first[v] != n);
+      add_anchors(n, o);
+      own.push_back(problem_.at[n]);
+      ++next_moment;
+    } else {
+      Stay s = first_stay_[o];
+      for (const Id v : problem_.outputs[n]) {
+        if (!held_at(v, o)) {
+          stay_end_[s] = o;
+          stays_of_[v].push_back(s);
+        }
+        ++s;
+      }
+      own.push_back(problem_.before[next_moment] + problem_.workspace[n] + problem_.output_bytes[n]);
+    }
+    if (!valid) break;
+    occurrences_of_[n].push_back(o);
+    cost_ += problem_.cost[n];
+    sequence.push_back(o);
+  }
+  if (!valid || next_moment < problem_.moments) {
+    reset();
+    return false;
+  }
+
+  size_ = static_cast<Id>(sequence.size()) - 1;
+  std::vector<Id> position(node_.size(), 0);
+  for (std::size_t i = 0; i < sequence.size(); ++i) position[sequence[i]] = static_cast<Id>(i);
+  std::vector<Bytes> change(sequence.size() + 1, 0);
+  for (Stay s = 0; s < stay_count(); ++s) {
+    if (!is_stay(s)) continue;
+    change[position[stay_birth_[s]] + 1] += problem_.bytes[stay_value_[s]];
+    change[position[stay_end_[s]] + 1] -= problem_.bytes[stay_value_[s]];
+  }
+  Bytes covered = 0;
+  for (std::size_t i = 0; i < sequence.size(); ++i) {
+    if (i % (capacity / 2) == 0) {
+      order_of_blocks_.push_back(static_cast<Id>(blocks_.size()));
+      blocks_.emplace_back().rank = static_cast<Id>(blocks_.size());
+      summaries_.emplace_back();
+    }
+    Block& b = blocks_.back();
+    covered += change[i];
+    block_[sequence[i]] = static_cast<Id>(blocks_.size()) - 1;
+    index_[sequence[i]] = b.count;
+    b.occurrences[b.count] = sequence[i];
+    b.live[b.count++] = own[i] + covered;
+  }
+  for (Id b = 0; b < static_cast<Id>(blocks_.size()); ++b) {
+    blocks_[b].rank = b;
+    summarise(b);
+  }
+  return true;
+}
+
+std::vector<Id> Schedule::nodes() const {
+  std::vector<Id> result;
+  result.reserve(size_);
+  for (const Id b : order_of_blocks_) {
+    for (Id i = 0; i < blocks_[b].count; ++i) {
+      if (blocks_[b].occurrences[i] != start_) result.push_back(node_[blocks_[b].occurrences[i]]);
+    }
+  }
+  return result;
+}
+
+Bytes Schedule::peak() const {
+  Bytes most = 0;
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    if (blocks_[b].count > 0) most = std::max(most, summaries_[b].most + summaries_[b].addend);
+  }
+  return most;
+}
+
+// ---- where things are -----------------------------------------------------------------------------------------------
+
+Occurrence Schedule::next(Occurrence o) const {
+  const Block& b = blocks_[block_[o]];
+  if (index_[o] + 1 < b.count) return b.occurrences[index_[o] + 1];
+  for (Id rank = b.rank + 1; rank < block_count(); ++rank) {
+    if (!block(rank).empty()) return block(rank).front();
+  }
+  return -1;
+}
+
+Occurrence Schedule::previous(Occurrence o) const {
+  const Block& b = blocks_[block_[o]];
+  if (index_[o] > 0) return b.occurrences[index_[o] - 1];
+  for (Id rank = b.rank - 1; rank >= 0; --rank) {
+    if (!block(rank).empty()) return block(rank).back();
+  }
+  return -1;
+}
+
+Stay Schedule::latest_before(Id value, Id limit) const {
+  const auto& stays = stays_of_[value];
+  for (auto s = stays.rbegin(); s != stays.rend(); ++s) {
+    if (order(stay_birth_[*s]) < limit) return *s;
+  }
+  return -1;
+}
+
+Stay Schedule::serving(Id value, Occurrence at) const {
+  return held_at(value, at) ? -1 : latest_before(value, order(at));
+}
+
+Stay Schedule::stay_before(Stay s) const {
+  const auto& stays = stays_of_[stay_value_[s]];
+  const auto here = std::find(stays.rbegin(), stays.rend(), s);
+  return here + 1 == stays.rend() ? -1 : *(here + 1);
+}
+
+Occurrence Schedule::last_use_between(Id value, Id after, Id before) const {
+  Occurrence best = -1;
+  Id best_order = after;
+  const bool ever_held = problem_.zone_first[value] != nowhere;
+  for (const Id user : problem_.users[value]) {
+    const auto& list = occurrences_of_[user];
+    for (auto o = list.rbegin(); o != list.rend(); ++o) {
+      const Id here = order(*o);
+      if (here >= before) continue;
+      if (here <= best_order) break;
+      if (ever_held && held_at(value, *o)) continue;
+      best = *o;
+      best_order = here;
+      break;
+    }
+  }
+  if (problem_.extra_need[value] != nowhere) {
+    const Occurrence o = first_of(problem_.extra_need[value]);
+    if (order(o) > best_order && order(o) < before) best = o;
+  }
+  return best;
+}
+
+void Schedule::uses_of(Stay s, std::vector<Occurrence>& uses) const {
+  uses.clear();
+  const Id value = stay_value_[s];
+  const Id after = order(stay_birth_[s]);
+  Id before = std::numeric_limits<Id>::max();
+  const auto& stays = stays_of_[value];
+  for (auto other = stays.rbegin(); *other != s; ++other) before = order(stay_birth_[*other]);
+  const bool ever_held = problem_.zone_first[value] != nowhere;
+  for (const Id user : problem_.users[value]) {
+    for (const Occurrence o : occurrences_of_[user]) {
+      const Id here = order(o);
+      if (here > after && here < before && !(ever_held && held_at(value, o))) uses.push_back(o);
+    }
+  }
+  if (problem_.extra_need[value] != nowhere) {
+    const Occurrence o = first_of(problem_.extra_need[value]);
+    const bool counted = std::find(uses.begin(), uses.end(), o) != uses.end();
+    if (!counted && order(o) > after && order(o) < before) uses.push_back(o);
+  }
+  std::sort(uses.begin(), uses.end(), [&](Occurrence a, Occurrence b) { return order(a) < order(b); });
+}
+
+bool Schedule::over_between(Occurrence a, Occurrence b) const {
+  const auto any = [&](Id block, Id from, Id to) {
+    if (summaries_[block].over_count == 0) return false;
+    const Bytes limit = problem_.budget - summaries_[block].addend;
+    for (Id i = from; i < to; ++i) {
+      if (blocks_[block].live[i] > limit) return true;
+    }
+    return false;
+  };
+  if (block_[a] == block_[b]) return any(block_[a], index_[a] + 1, index_[b]);
+  if (any(block_[a], index_[a] + 1, blocks_[block_[a]].count)) return true;
+  for (Id rank = rank_of_block(a) + 1; rank < rank_of_block(b); ++rank) {
+    if (over_in_block(rank) > 0) return true;
+  }
+  return any(block_[b], 0, index_[b]);
+}
+
+// ---- changes --------------------------------------------------------------------------------------------------------
+
+Id Schedule::missing_input(Id node, Occurrence at) const {
+  for (const Id v : problem_.inputs[node]) {
+    if (problem_.held_while(v, moment_[at], false)) continue;
+    const Stay s = latest_before(v, order(at));
+    if (s < 0 || crosses_take_over(v, stay_birth_[s], at)) return v;
+  }
+  return nowhere;
+}
+
+bool Schedule::can_insert(Id node, Occurrence at) const { return missing_input(node, at) == nowhere; }
+
+bool Schedule::can_erase(Occurrence repeat) const {
+  Stay s = first_stay_[repeat];
+  for (const Id v : problem_.outputs[node_[repeat]]) {
+    if (is_stay(s) && stay_end_[s] != repeat) {
+      const Stay earlier = stay_before(s);
+      if (earlier < 0 || crosses_take_over(v, stay_birth_[earlier], repeat)) return false;
+    }
+    ++s;
+  }
+  return true;
+}
+
+Occurrence Schedule::insert(Id node, Occurrence at) {
+  const Occurrence o = insert_unlogged(node, at);
+  batch_of_[o] = batch_;
+  log_.push_back({true, node, o});
+  return o;
+}
+
+void Schedule::erase(Occurrence repeat) {
+  const Change change{false, node_[repeat], next(repeat)};
+  erase_unlogged(repeat);
+  log_.push_back(change);
+}
+
+void Schedule::undo_changes() {
+  while (!log_.empty()) {
+    const Change change = log_.back();
+    log_.pop_back();
+    if (change.inserted) {
+      erase_unlogged(change.where);
+    } else {
+      insert_unlogged(change.node, change.where);
+    }
+  }
+}
+
+Occurrence Schedule::new_occurrence(Id node) {
+  if (!spare_[node].empty()) {
+    const Occurrence o = spare_[node].back();
+    spare_[node].pop_back();
+    alive_[o] = 1;
+    return o;
+  }
+  const auto o = static_cast<Occurrence>(node_.size());
+  node_.push_back(node);
+  moment_.push_back(0);
+  block_.push_back(0);
+  index_.push_back(0);
+  repeat_index_.push_back(-1);
+  alive_.push_back(1);
+  batch_of_.push_back(0);
+  first_stay_.push_back(stay_count());
+  for (const Id v : problem_.outputs[node]) {
+    stay_value_.push_back(v);
+    stay_birth_.push_back(o);
+    stay_end_.push_back(-1);
+  }
+  return o;
+}
+
+Occurrence Schedule::insert_unlogged(Id node, Occurrence at) {
+  if (blocks_[block_[at]].count == capacity) split(block_[at]);
+  const Occurrence o = new_occurrence(node);
+  moment_[o] = moment_[at];
+  repeat_index_[o] = static_cast<Id>(repeats_.size());
+  repeats_.push_back(o);
+
+  const Id here = order(at);
+  const Bytes beside = problem_.before[moment_[at]];
+  const Id after = node_[at];
+  const Bytes own_of_at = is_repeat(at) ? beside + problem_.workspace[after] + problem_.output_bytes[after] : problem_.at[after];
+  Bytes live = live_at(at) - own_of_at + beside + problem_.workspace[node] + problem_.output_bytes[node];
+
+  Stay s = first_stay_[o];
+  for (const Id v : problem_.outputs[node]) {
+    if (!held_at(v, o)) {
+      const Stay earlier = latest_before(v, here);
+      stay_end_[s] = o;
+      if (earlier >= 0 && order(stay_end_[earlier]) >= here) {  // hands its later uses over
+        live -= problem_.bytes[v];
+        stay_end_[s] = stay_end_[earlier];
+        const Occurrence last = last_use_between(v, order(stay_birth_[earlier]), here);
+        stay_end_[earlier] = last < 0 ? stay_birth_[earlier] : last;
+        add_between(stay_end_[earlier], at, -problem_.bytes[v]);
+      }
+    }
+    ++s;
+  }
+  for (const Id v : problem_.inputs[node]) {
+    if (held_at(v, o)) continue;
+    const Stay serving_stay = latest_before(v, here);
+    if (order(stay_end_[serving_stay]) >= here) continue;
+    live += problem_.bytes[v];
+    add_between(stay_end_[serving_stay], at, problem_.bytes[v]);
+    stay_end_[serving_stay] = o;
+  }
+
+  const Id where = block_[at];
+  Block& b = blocks_[where];
+  for (Id i = b.count; i > index_[at]; --i) {
+    b.occurrences[i] = b.occurrences[i - 1];
+    b.live[i] = b.live[i - 1];
+  }
+  block_[o] = where;
+  const Id position = index_[at];
+  b.occurrences[position] = o;
+  b.live[position] = live - summaries_[where].addend;
+  ++b.count;
+  for (Id i = position; i < b.count; ++i) index_[b.occurrences[i]] = i;
+  summarise(where);
+
+  // In order among its like; most land near the end, so the search starts there.
+  const auto insert_in_order = [&](std::vector<std::int32_t>& list, std::int32_t item, auto occurrence_of) {
+    auto place = list.end();
+    while (place != list.begin() && order(occurrence_of(*(place - 1))) > order(o)) --place;
+    list.insert(place, item);
+  };
+  insert_in_order(occurrences_of_[node], o, [](Occurrence other) { return other; });
+  s = first_stay_[o];
+  for (const Id v : problem_.outputs[node]) {
+    if (is_stay(s)) insert_in_order(stays_of_[v], s, [&](Stay other) { return stay_birth_[other]; });
+    ++s;
+  }
+  cost_ += problem_.cost[node];
+  ++size_;
+  return o;
+}
+
+void Schedule::erase_unlogged(Occurrence o) {
+  const Id node = node_[o];
+  const Id here = order(o);
+  Stay s = first_stay_[o];
+  for (const Id v : problem_.outputs[node]) {
+    if (is_stay(s)) {
+      if (stay_end_[s] != o) {  // an earlier stay serves its uses again
+        const Stay earlier = stay_before(s);
+        add_between(stay_end_[earlier], o, problem_.bytes[v]);
+        stay_end_[earlier] = stay_end_[s];
+      }
+      stay_end_[s] = -1;
+      auto& stays = stays_of_[v];
+      stays.erase(std::find(stays.rbegin(), stays.rend(), s).base() - 1);
+    }
+    ++s;
+  }
+  for (const Id v : problem_.inputs[node]) {
+    if (held_at(v, o)) continue;
+    const Stay serving_stay = latest_before(v, here);
+    if (stay_end_[serving_stay] != o) continue;
+    const Occurrence last = last_use_between(v, order(stay_birth_[serving_stay]), here);
+    stay_end_[serving_stay] = last < 0 ? stay_birth_[serving_stay] : last;
+    add_between(stay_end_[serving_stay], o, -problem_.bytes[v]);
+  }
+
+  Block& b = blocks_[block_[o]];
+  --b.count;
+  for (Id i = index_[o]; i < b.count; ++i) {
+    b.occurrences[i] = b.occurrences[i + 1];
+    b.live[i] = b.live[i + 1];
+    index_[b.occurrences[i]] = i;
+  }
+  summarise(block_[o]);
+
+  auto& occurrences = occurrences_of_[node];
+  occurrences.erase(std::find(occurrences.rbegin(), occurrences.rend(), o).base() - 1);
+  const Occurrence moved = repeats_.back();
+  repeats_[repeat_index_[o]] = moved;
+  repeat_index_[moved] = repeat_index_[o];
+  repeats_.pop_back();
+  repeat_index_[o] = -1;
+  alive_[o] = 0;
+  spare_[node].push_back(o);
+  cost_ -= problem_.cost[node];
+  --size_;
+}
+
+// ---- bytes in blocks ------------------------------------------------------------------------------------------------
+
+void Schedule::summarise(Id block) {
+  Summary& summary = summaries_[block];
+  const Scan found = scan(blocks_[block].live.data(), blocks_[block].count, problem_.budget - summary.addend);
+  over_bytes_ += static_cast<double>(found.over) - summary.over_bytes;
+  over_count_ += static_cast<Id>(found.count) - summary.over_count;
+  summary.most = found.most;
+  summary.over_bytes = static_cast<double>(found.over);
+  summary.over_count = static_cast<Id>(found.count);
+}
+
+void Schedule::add_in_block(Id block, Id from, Id to, Bytes amount) {
+  if (from >= to) return;
+  Bytes* const live = blocks_[block].live.data();
+  for (Id i = from; i < to; ++i) live[i] += amount;
+  summarise(block);
+}
+
+void Schedule::add_between(Occurrence after, Occurrence before, Bytes amount) {
+  const Id first = block_[after], last = block_[before];
+  if (first == last) return add_in_block(first, index_[after] + 1, index_[before], amount);
+  add_in_block(first, index_[after] + 1, blocks_[first].count, amount);
+  for (Id rank = blocks_[first].rank + 1; rank < blocks_[last].rank; ++rank) {
+    Summary& summary = summaries_[order_of_blocks_[rank]];
+    const bool may_be_over = summary.most + summary.addend + std::max<Bytes>(amount, 0) > problem_.budget;
+    summary.addend += amount;
+    if (may_be_over) summarise(order_of_blocks_[rank]);
+  }
+  add_in_block(last, 0, index_[before], amount);
+}
+
+void Schedule::split(Id block) {
+  const auto created = static_cast<Id>(blocks_.size());
+  blocks_.emplace_back();
+  summaries_.emplace_back();
+  Block& from = blocks_[block];
+  Block& to = blocks_[created];
+  const Id half = from.count / 2;
+  summaries_[created].addend = summaries_[block].addend;
+  to.count = from.count - half;
+  for (Id i = 0; i < to.count; ++i) {
+    const Occurrence o = from.occurrences[half + i];
+    to.occurrences[i] = o;
+    to.live[i] = from.live[half + i];
+    block_[o] = created;
+    index_[o] = i;
+  }
+  from.count = half;
+  order_of_blocks_.insert(order_of_blocks_.begin() + from.rank + 1, created);
+  for (Id rank = from.rank + 1; rank < block_count(); ++rank) blocks_[order_of_blocks_[rank]].rank = rank;
+  summarise(block);
+  summarise(created);
+}
+
+bool Schedule::agrees_with_itself() const {
+  Schedule fresh(problem_);
+  if (!fresh.load(nodes())) return false;
+  if (fresh.over_count_ != over_count_ || fresh.size_ != size_ || fresh.over_bytes_ != over_bytes_) return false;
+  Occurrence mine = start_, theirs = fresh.start_;
+  for (; mine >= 0 && theirs >= 0; mine = next(mine), theirs = fresh.next(theirs)) {
+    if (live_at(mine) != fresh.live_at(theirs) || moment_[mine] != fresh.moment_[theirs]) return false;
+  }
+  return mine == theirs;
+}
+
+}  // namespace reprise

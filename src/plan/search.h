@@ -1,0 +1,81 @@
+// Local search on schedules: prune, and simulated annealing.
+//
+// Energy is cost plus a penalty for every occurrence above the budget, so the search walks through schedules that do
+// not fit to better ones that do. The penalty's weight adapts so that it spends time on both sides of the border.
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "plan/effort.h"
+#include "plan/problem.h"
+#include "plan/random.h"
+#include "plan/schedule.h"
+
+namespace reprise {
+
+class Search {
+ public:
+  Search(const Problem& problem, std::uint64_t seed, Effort& effort);
+
+  // Called with each new best; the cost.
+  std::function<void(double)> on_improvement;
+  // Known from elsewhere: no schedule costs less. The search ends when it gets there.
+  double lower_bound = 0;
+
+  [[nodiscard]] bool has_best() const { return best_cost_ < std::numeric_limits<double>::infinity(); }
+  [[nodiscard]] double best_cost() const { return best_cost_; }
+  [[nodiscard]] const std::vector<Id>& best() const { return best_; }
+  [[nodiscard]] bool proven() const { return best_cost_ <= lower_bound * (1 + 1e-9); }
+
+  // Takes a schedule into account: it becomes the best if it fits and costs less. Returns whether it fits.
+  bool offer(const std::vector<Id>& nodes);
+  // Removes repeats, dearest first, as long as the schedule fits; the result is offered.
+  void prune(const std::vector<Id>& nodes);
+  // From `start` until the share of effort is spent. Temperatures are in units of energy, which is cost over plain cost.
+  // With `until_fits`, stops at the first schedule that fits.
+  void anneal(const std::vector<Id>& start, double until_share, double hot, double cold, bool until_fits = false);
+  // The average repeat of the schedule as a share of the plain cost: the natural unit of temperature.
+  [[nodiscard]] double unit_of(const std::vector<Id>& nodes) const;
+  void penalty(double weight) { penalty_ = weight; }
+  // Where the last annealing ended, whether it fits or not.
+  [[nodiscard]] std::vector<Id> current() const { return schedule_.nodes(); }
+
+ private:
+  [[nodiscard]] double energy() const;
+  void note();
+
+  // Moves: each changes the schedule; false: it cannot be done, whatever was changed so far has to be undone.
+  bool move();
+  bool drop_somewhere();
+  bool drop_at_overflow();
+  bool drop_across(Stay stay, Occurrence across);
+  bool shift(Occurrence repeat);
+  bool swap(Occurrence repeat);
+  bool remove(Occurrence repeat, bool with_ancestors);
+  void repair(int times);
+
+  // Inserts a repeat of the node right before `at`, and before it repeats of those inputs that would otherwise have to
+  // stay long. `gap_start`: the last occurrence that sees the value resident, where a copy can be taken.
+  bool pull(Id node, Occurrence at, Occurrence gap_start);
+  [[nodiscard]] Id choose_way(Id value);
+  void remove_unused_ancestors(Id value, Id before);
+
+  [[nodiscard]] Stay random_stay();
+  [[nodiscard]] Occurrence random_between(Occurrence after, Occurrence up_to);
+  [[nodiscard]] Occurrence random_overflow();
+
+  const Problem& problem_;
+  Schedule schedule_;
+  Random random_;
+  Effort& effort_;
+  double cost_scale_, bytes_scale_;
+  double penalty_ = 1;
+  int pulls_left_ = 0, depth_ = 0;
+  std::vector<Id> best_;
+  double best_cost_ = std::numeric_limits<double>::infinity();
+  std::vector<Occurrence> uses_;
+};
+
+}  // namespace reprise
