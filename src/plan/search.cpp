@@ -17,7 +17,9 @@ Search::Search(const Problem& problem, std::uint64_t seed, Effort& effort)
       random_(seed),
       effort_(effort),
       cost_scale_(problem.plain_cost > 0 ? 1 / problem.plain_cost : 1),
-      bytes_scale_(1 / std::max(1.0, static_cast<double>(problem.budget))) {}
+      bytes_scale_(1 / std::max(1.0, static_cast<double>(problem.budget))) {
+  note_peak();
+}
 
 double Search::energy() const {
   return schedule_.cost() * cost_scale_ +
@@ -31,8 +33,18 @@ void Search::note() {
   if (on_improvement) on_improvement(best_cost_);
 }
 
+void Search::note_peak() {
+  if (schedule_.peak() >= lowest_peak_) return;
+  lowest_peak_ = schedule_.peak();
+  lowest_ = schedule_.nodes();
+}
+
 bool Search::offer(const std::vector<Id>& nodes) {
-  if (!schedule_.load(nodes) || !schedule_.fits()) return false;
+  if (!schedule_.load(nodes)) return false;
+  if (!schedule_.fits()) {
+    note_peak();
+    return false;
+  }
   note();
   return true;
 }
@@ -56,7 +68,9 @@ void Search::prune(const std::vector<Id>& nodes) {
     std::stable_sort(order.begin(), order.end(), [&](Occurrence a, Occurrence b) {
       return problem_.cost[schedule_.node_of(a)] > problem_.cost[schedule_.node_of(b)];
     });
-    for (const Occurrence repeat : order) {
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Occurrence repeat = order[i];
+      if (i % 64 == 63 && effort_.spent() >= 1) break;
       if (!schedule_.is_alive(repeat) || !schedule_.is_repeat(repeat)) continue;
       const double before = schedule_.cost();
       if (remove(repeat, true) && schedule_.fits()) {
@@ -83,6 +97,10 @@ void Search::anneal(const std::vector<Id>& start, double until_share, double hot
       const double spent = effort_.spent();
       if (spent >= until_share || proven() || (until_fits && has_best())) return;
       temperature = hot * std::pow(cold / hot, (spent - from_share) / (until_share - from_share));
+      if (i % 4096 == 0) {
+        if (!has_best()) note_peak();
+        if (on_tick) on_tick();
+      }
     }
     effort_.count_move();
     schedule_.begin_batch();

@@ -15,19 +15,24 @@
 
 namespace reprise {
 
+// A cost this close to its bound counts as proven: the tolerance of the solvers behind the bounds.
+inline constexpr double proof_tolerance = 1e-6;
+
 class Search {
  public:
   Search(const Problem& problem, std::uint64_t seed, Effort& effort);
 
   // Called with each new best; the cost.
   std::function<void(double)> on_improvement;
+  // Called now and then while annealing.
+  std::function<void()> on_tick;
   // Known from elsewhere: no schedule costs less. The search ends when it gets there.
   double lower_bound = 0;
 
   [[nodiscard]] bool has_best() const { return best_cost_ < std::numeric_limits<double>::infinity(); }
   [[nodiscard]] double best_cost() const { return best_cost_; }
   [[nodiscard]] const std::vector<Id>& best() const { return best_; }
-  [[nodiscard]] bool proven() const { return best_cost_ <= lower_bound * (1 + 1e-9); }
+  [[nodiscard]] bool proven() const { return has_best() && best_cost_ <= lower_bound * (1 + proof_tolerance); }
 
   // Takes a schedule into account: it becomes the best if it fits and costs less. Returns whether it fits.
   bool offer(const std::vector<Id>& nodes);
@@ -39,12 +44,15 @@ class Search {
   // The average repeat of the schedule as a share of the plain cost: the natural unit of temperature.
   [[nodiscard]] double unit_of(const std::vector<Id>& nodes) const;
   void penalty(double weight) { penalty_ = weight; }
+  // The schedule with the smallest peak that annealing met while none fitted.
+  [[nodiscard]] const std::vector<Id>& lowest() const { return lowest_; }
   // Where the last annealing ended, whether it fits or not.
   [[nodiscard]] std::vector<Id> current() const { return schedule_.nodes(); }
 
  private:
   [[nodiscard]] double energy() const;
   void note();
+  void note_peak();
 
   // Moves: each changes the schedule; false: it cannot be done, whatever was changed so far has to be undone.
   bool move();
@@ -75,6 +83,8 @@ class Search {
   int pulls_left_ = 0, depth_ = 0;
   std::vector<Id> best_;
   double best_cost_ = std::numeric_limits<double>::infinity();
+  std::vector<Id> lowest_;
+  Bytes lowest_peak_ = std::numeric_limits<Bytes>::max();
   std::vector<Occurrence> uses_;
 };
 

@@ -57,6 +57,23 @@ class Interpreter {
     return std::move(result_);
   }
 
+  // Resident now, or made or arriving with the given action.
+  std::vector<Id> resident_with(const Action& action) {
+    if (action.kind == Action::Kind::run) {
+      for (const Id v : timeline_.hold_starts(action.target)) take(v);
+    }
+    if (action.kind == Action::Kind::run || action.kind == Action::Kind::replay) {
+      for (const Id v : trace_.outputs(action.target)) take(v);
+    } else if (action.kind == Action::Kind::get) {
+      take(action.target);
+    }
+    std::vector<Id> values;
+    for (Id v = 0; v < trace_.value_count(); ++v) {
+      if (resident(v)) values.push_back(v);
+    }
+    return values;
+  }
+
  private:
   // ---- the five actions -------------------------------------------------------------------------------------------
 
@@ -120,7 +137,7 @@ class Interpreter {
     }
     ours_[v] = 0;
     if (!held_[v]) resident_bytes_ -= bytes(v);
-    during_ = resident_bytes_ + counted_tier_bytes_ + other_;  // a drop only frees: never a peak
+    set_live(0);  // it belongs to the action before it; in front of all actions it can still be above the budget
   }
 
   void put(Id v, Id t, std::size_t at) {
@@ -187,6 +204,10 @@ class Interpreter {
   void occupy(Bytes extra) {
     const Id at = std::min(next_, trace_.moment_count() - 1);
     other_ = at < 0 ? 0 : trace_.moments[at].other;
+    set_live(extra);
+  }
+
+  void set_live(Bytes extra) {
     during_ = resident_bytes_ + counted_tier_bytes_ + other_ + extra;
     if (options_.check_budget && during_ > plan_.budget) {
       throw Broken{Rule::budget, {},
@@ -294,6 +315,15 @@ const char* name(Rule rule) {
 
 Simulation simulate(const Trace& trace, const Plan& plan, const SimulateOptions& options) {
   return Interpreter(trace, plan, options).run();
+}
+
+std::vector<Id> resident_at(const Trace& trace, const Plan& plan, std::size_t action) {
+  Plan before = plan;
+  before.actions.resize(action);
+  const SimulateOptions options{.record_live = false, .check_budget = false};
+  Interpreter interpreter(trace, before, options);
+  (void)interpreter.run();  // incomplete by intent
+  return interpreter.resident_with(plan.actions[action]);
 }
 
 }  // namespace reprise

@@ -57,4 +57,7 @@ struct SimulateOptions {
 
 [[nodiscard]] Simulation simulate(const Trace&, const Plan&, const SimulateOptions& = {});
 
+// The values that are resident while this action of a valid plan takes place, ascending.
+[[nodiscard]] std::vector<Id> resident_at(const Trace&, const Plan&, std::size_t action);
+
 }  // namespace reprise

@@ -1,0 +1,34 @@
+// What a schedule for a chain of layers says, step by step.
+//
+// A chain has layers 1..n and states 0..n: layer k makes state k from state k-1, and backward goes through the layers
+// from n to 1, needing of layer k its input state and its *tape*, which is everything else that forward of layer k made
+// and its backward needs. Schedules know nothing of a trace or of closures; whoever executes them translates the steps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace reprise {
+
+struct ChainStep {
+  enum class Kind : std::uint8_t {
+    advance,   // forward of layer `at`, from the state before it; its tape is not remembered
+    tape,      // forward of layer `at`, and its tape is remembered until its backward
+    backward,  // backward of layer `at`, whose tape is there
+    store,     // remember state `at`, the one the last step made or loaded, in `level`
+    load,      // go on from state `at`, which is remembered in `level`
+    discard,   // state `at` need not be remembered in `level` any more
+  };
+  Kind kind = Kind::advance;
+  std::int32_t at = 0;
+  std::int32_t level = 0;  // of store, load and discard: 0 is memory, 1 is the next slower place
+  bool operator==(const ChainStep&) const = default;
+};
+
+using ChainSteps = std::vector<ChainStep>;
+
+// Forward steps, the ones that tape included.
+[[nodiscard]] std::size_t forward_steps(const ChainSteps&);
+
+}  // namespace reprise

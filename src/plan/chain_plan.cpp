@@ -1,0 +1,179 @@
+#include "plan/chain_plan.h"
+
+#include <algorithm>
+
+#include "plan/rebuild.h"
+
+namespace reprise {
+
+std::size_t forward_steps(const ChainSteps& steps) {
+  return static_cast<std::size_t>(std::count_if(steps.begin(), steps.end(), [](const ChainStep& step) {
+    return step.kind == ChainStep::Kind::advance || step.kind == ChainStep::Kind::tape;
+  }));
+}
+
+namespace {
+
+class Translator {
+ public:
+  Translator(const Trace& trace, const Timeline& timeline, const Chain& chain, std::optional<Id> tier)
+      : trace_(trace),
+        chain_(chain),
+        tier_(tier),
+        rebuilder_(trace, timeline),
+        outlasts_forward_(chain.kept),
+        stored_(chain.layers.size() + 1, 0) {
+    for (const Layer& layer : chain.layers) {
+      if (layer.state) outlasts_forward_[*layer.state] = 1;
+      for (const Id v : layer.tape) outlasts_forward_[v] = 1;
+    }
+  }
+
+  Plan translate(const ChainSteps& steps, Bytes budget) {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const ChainStep& step = steps[i];
+      const bool stored_next = i + 1 < steps.size() && steps[i + 1].kind == ChainStep::Kind::store;
+      switch (step.kind) {
+        case ChainStep::Kind::advance: advance(step.at); break;
+        case ChainStep::Kind::tape: tape(step.at, stored_next); break;
+        case ChainStep::Kind::backward: backward(step.at); break;
+        case ChainStep::Kind::store: store(step.at, step.level); break;
+        case ChainStep::Kind::load: load(step.at, step.level); break;
+        case ChainStep::Kind::discard: discard(step.at, step.level); break;
+      }
+    }
+    return rebuilder_.finish(tier_ ? trace_.tiers : std::vector<Tier>{}, budget);
+  }
+
+ private:
+  [[nodiscard]] const Layer& layer(Id at) const { return chain_.layers[at - 1]; }
+  // The value that is this state; none: it is kept anyway.
+  [[nodiscard]] std::optional<Id> state(Id at) const { return at == 0 ? chain_.input : layer(at).state; }
+
+  void advance(Id at) {
+    let_go_of_loose_state(at - 1);
+    if (!rebuilder_.has_run(layer(at).first)) {
+      run_forward(at);
+      forget_tape(at);
+    } else if (const auto made = state(at)) {
+      rebuilder_.rebuild(*made);
+    }
+    if (!stored_[at - 1]) forget_state(at - 1);
+  }
+
+  void tape(Id at, bool stores_state) {
+    if (loose_ != at) let_go_of_loose_state(at - 1);
+    loose_ = no_state;
+    if (!rebuilder_.has_run(layer(at).first)) {
+      run_forward(at);
+      return;
+    }
+    wanted_ = layer(at).tape;
+    if ((layer(at).needs_state || stores_state) && state(at)) wanted_.push_back(*state(at));
+    rebuilder_.rebuild(wanted_);
+  }
+
+  void backward(Id at) {
+    rebuilder_.run_until(layer(at).backward_end);
+    forget_tape(at);
+    forget_state(at);
+    if (!stored_[at - 1]) loose_ = at - 1;
+  }
+
+  void store(Id at, Id level) {
+    const auto value = state(at);
+    if (value) rebuilder_.rebuild(*value);  // no action at all where it is at hand, as it should be
+    if (level == 1 && tier_ && value && trace_.tiers[*tier_].find(*value)) {
+      rebuilder_.put(*value, *tier_);
+    } else {
+      ++stored_[at];
+    }
+  }
+
+  void load(Id at, Id) {
+    if (const auto value = state(at)) rebuilder_.rebuild(*value);
+  }
+
+  void discard(Id at, Id level) {
+    const auto value = state(at);
+    if (level == 1 && tier_ && value && trace_.tiers[*tier_].find(*value)) return rebuilder_.forget_copy(*value);
+    if (--stored_[at] > 0) return;
+    if (loose_ != at) let_go_of_loose_state(at);
+    loose_ = at;
+  }
+
+  // ---- pieces -------------------------------------------------------------------------------------------------------
+
+  void run_forward(Id at) {
+    rebuilder_.run_until(layer(at).end);
+    for (Id m = layer(at).first; m < layer(at).end; ++m) {
+      for (const Id v : trace_.outputs(m)) {
+        if (!outlasts_forward_[v]) rebuilder_.forget(v);
+      }
+    }
+  }
+
+  void forget_tape(Id at) {
+    for (const Id v : layer(at).tape) rebuilder_.forget(v);
+  }
+
+  void forget_state(Id at) {
+    if (const auto value = state(at)) rebuilder_.forget(*value);
+  }
+
+  // A state that is no longer remembered may be what the very next tape needs; it goes when anything else comes.
+  void let_go_of_loose_state(Id input) {
+    if (loose_ != no_state && loose_ != input && !stored_[loose_]) forget_state(loose_);
+    loose_ = no_state;
+  }
+
+  static constexpr Id no_state = -1;
+
+  const Trace& trace_;
+  const Chain& chain_;
+  const std::optional<Id> tier_;
+  Rebuilder rebuilder_;
+  std::vector<char> outlasts_forward_;  // by value: a state, of a tape, or kept
+  std::vector<int> stored_;             // by state: how many times it is remembered in memory
+  Id loose_ = no_state;
+  std::vector<Id> wanted_;
+};
+
+}  // namespace
+
+Plan plan_of_steps(const Trace& trace, const Timeline& timeline, const Chain& chain, const ChainSteps& steps,
+                   std::optional<Id> tier, Bytes budget) {
+  return Translator(trace, timeline, chain, tier).translate(steps, budget);
+}
+
+std::optional<Plan> plan_with_most_slots(const Trace& trace, const PlanOptions& options, int low, int high,
+                                         const std::function<Plan(int)>& plan_with) {
+  std::optional<Plan> best;
+  bool best_fits = false;
+  Bytes best_peak = 0;
+  const auto fits = [&](int slots) {
+    Plan plan = plan_with(slots);
+    const Bytes peak = simulate(trace, plan, {.record_live = false, .check_budget = false}).peak;
+    const bool does = peak <= options.budget;
+    // While bisecting, a plan that fits has more slots than every earlier one that did.
+    if (!best || does || (!best_fits && peak < best_peak)) {
+      best = std::move(plan);
+      best_fits = does;
+      best_peak = peak;
+    }
+    return does;
+  };
+  if (fits(high)) return best;
+  --high;
+  while (low <= high && !(options.cancel && options.cancel->load(std::memory_order_relaxed))) {
+    const int middle = low + (high - low) / 2;
+    if (fits(middle)) {
+      low = middle + 1;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return best;
+}
+
+}  // namespace reprise

@@ -1,0 +1,14 @@
+// The smallest budget for which a plan can be found: lower it step by step, starting each search from the last plan.
+#pragma once
+
+#include "plan/effort.h"
+#include "plan/problem.h"
+
+namespace reprise {
+
+// `start` is a plan that is valid for some budget. The result is valid too; its peak is the smallest found before the
+// share of effort was spent, at least `floor`.
+[[nodiscard]] Plan find_smallest(const Trace&, const Timeline&, const PlanOptions&, Effort&, double until_share,
+                                 Bytes floor, Plan start);
+
+}  // namespace reprise

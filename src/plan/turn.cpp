@@ -1,0 +1,24 @@
+#include "plan/turn.h"
+
+#include "plan/drops.h"
+#include "reprise/simulate/simulate.h"
+
+namespace reprise {
+
+Id turn_of(const Trace& trace, const Timeline& timeline) {
+  for (Id m = 0; m < trace.moment_count(); ++m) {
+    if (!trace.moments[m].runs) return m;
+  }
+  if (trace.moments.empty()) return 0;
+  std::vector<Action> runs;
+  runs.reserve(trace.moments.size());
+  for (Id m = 0; m < trace.moment_count(); ++m) runs.push_back(Action::run(m));
+  const Plan plan = with_drops(trace, timeline, {}, runs, 0);
+  const Simulation simulation = simulate(trace, plan, {.record_live = false, .check_budget = false});
+  const Action& peak = plan.actions[simulation.peak_action];
+  return peak.kind == Action::Kind::run ? peak.target : 0;  // a drop only if nothing has any bytes
+}
+
+Id turn_of(const Trace& trace) { return turn_of(trace, Timeline(trace)); }
+
+}  // namespace reprise

@@ -1,0 +1,20 @@
+// Tiers have the same shape in trace files and in plan files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "json_reader.h"
+#include "json_writer.h"
+#include "reprise/trace/error.h"
+#include "reprise/trace/trace.h"
+
+namespace reprise {
+
+[[nodiscard]] std::vector<Tier> read_tiers(JsonReader& reader);
+void write_tiers(JsonWriter& writer, const std::vector<Tier>& tiers);
+
+// The same error with the place as the file calls it, where that differs from the fields of the structs.
+[[nodiscard]] BadInput with_place_in_file(const BadInput& error);
+
+}  // namespace reprise

@@ -1,0 +1,74 @@
+#include "json_writer.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "json_text.h"
+#include "reprise/trace/error.h"
+
+namespace reprise {
+
+JsonWriter& JsonWriter::integer(std::int64_t value) {
+  char digits[24];
+  const auto result = std::to_chars(digits, digits + sizeof digits, value);
+  return raw({digits, static_cast<std::size_t>(result.ptr - digits)});
+}
+
+JsonWriter& JsonWriter::number(double value) {
+  char digits[32];
+  const auto result = std::to_chars(digits, digits + sizeof digits, value);
+  return raw({digits, static_cast<std::size_t>(result.ptr - digits)});
+}
+
+JsonWriter& JsonWriter::string(std::string_view text, std::string_view list, std::size_t index) {
+  if (!append_string(text)) throw BadInput("", fmt::format("{}[{}].name", list, index), "it is not UTF-8");
+  return *this;
+}
+
+JsonWriter& JsonWriter::string(std::string_view text, std::string_view place) {
+  if (!append_string(text)) throw BadInput("", std::string(place), "it is not UTF-8");
+  return *this;
+}
+
+bool JsonWriter::append_string(std::string_view text) {
+  text_ += '"';
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) return false;
+    const char c = text[0];
+    if (c == '"' || c == '\\') {
+      text_ += '\\';
+      text_ += c;
+    } else if (length == 1 && c < 0x20) {
+      text_ += fmt::format("\\u{:04x}", static_cast<int>(c));
+    } else {
+      text_ += text.substr(0, length);
+    }
+    text.remove_prefix(length);
+  }
+  text_ += '"';
+  return true;
+}
+
+JsonWriter& JsonWriter::ids(const std::vector<Id>& ids) {
+  raw("[");
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (i > 0) raw(",");
+    integer(ids[i]);
+  }
+  return raw("]");
+}
+
+JsonWriter& JsonWriter::begin_record() {
+  first_key_ = true;
+  return raw("{");
+}
+
+JsonWriter& JsonWriter::key(std::string_view name) {
+  raw(first_key_ ? "\"" : ",\"").raw(name).raw("\":");
+  first_key_ = false;
+  return *this;
+}
+
+}  // namespace reprise
