@@ -13,7 +13,10 @@
 namespace reprise {
 namespace {
 
-constexpr double seeds_until = 0.08, guided_until = 0.40, pruned_until = 0.46, give_up_at = 0.7;  // shares of the effort
+// Shares of the effort after which a phase ends.
+constexpr double seeds_until = 0.08, fitting_until = 0.25, guided_until = 0.45, give_up_at = 0.7;
+// Shares that a phase may take.
+constexpr double guided_share = 0.06, pruning_share = 0.06, sharpening_share = 0.12;
 
 class BestPlanner {
  public:
@@ -33,13 +36,14 @@ class BestPlanner {
   BestPlan run() {
     if (!search_.offer(plain_)) {
       start_from_heuristics();
-      solve_gap_program();
+      find_something_that_fits();
+      solve_program(0, false, guided_until - guided_share);
       start_from_guided_heuristics();
       prune_the_best_starts();
-      while (!done()) {
-        anneal_once();
-        if (!done()) sharpen_bound();
-      }
+      if (small_program()) solve_program(0, true, effort_.spent() + sharpening_share);
+      anneal_until(0.7);
+      sharpen_bound();
+      anneal_until(1);
     }
     return result();
   }
@@ -94,12 +98,20 @@ class BestPlanner {
     }
   }
 
+  // Where every heuristic gets stuck, a first plan comes from the search; the rest builds on it.
+  void find_something_that_fits() {
+    if (search_.has_best()) return;
+    const double unit = search_.unit_of(plain_);
+    search_.penalty(5 * unit);
+    search_.anneal(plain_, fitting_until, 0.3 * unit, 0.1 * unit, true);
+  }
+
   void start_from_guided_heuristics() {
     if (!guidance_) return;
-    const double until = std::min(guided_until, effort_.spent() + 0.06);
+    const double until = std::min(guided_until, effort_.spent() + guided_share);
     for (const OnlineScore& score : oracle_scores()) {
       for (const double weight : {1.0, 0.8}) {
-        if (effort_.reads_clock() && effort_.spent() > until) return;
+        if (done() || (effort_.reads_clock() && effort_.spent() > until)) return;
         guidance_->weight = weight;
         take_start(simulate(score, guided_until, &*guidance_));
       }
@@ -107,8 +119,9 @@ class BestPlanner {
   }
 
   void prune_the_best_starts() {
+    if (search_.has_best()) starts_.push_back({search_.best_cost(), search_.best()});
     std::stable_sort(starts_.begin(), starts_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    const double until = std::min(pruned_until, effort_.spent() + 0.06);
+    const double until = effort_.spent() + pruning_share;
     for (const auto& [cost, nodes] : starts_) {
       if (done() || (effort_.reads_clock() && effort_.spent() > until)) break;
       search_.prune(nodes);
@@ -120,11 +133,14 @@ class BestPlanner {
   // ---- search ----
   [[nodiscard]] const std::vector<Id>& best_or_plain() const { return search_.has_best() ? search_.best() : plain_; }
 
-  // One cycle from hot to cold, from the best schedule; each is longer than the one before.
-  void anneal_once() {
+  // Cycles from hot to cold, each from the best schedule and longer than the one before.
+  void anneal_until(double share) {
+    while (!done() && effort_.spent() < share) anneal_once(share);
+  }
+  void anneal_once(double share) {
     const double unit = search_.unit_of(best_or_plain());
     const double hot = 0.3 * unit * (cycles_ == 0 ? 1 : std::pow(10, 0.5 - 1.8 * random_.unit()));
-    const double until = std::min(1.0, effort_.spent() + cycle_share_);
+    const double until = std::min(share, effort_.spent() + cycle_share_);
     const std::vector<Id> start = search_.has_best() ? search_.best() : cycles_ == 0 ? plain_ : search_.current();
     search_.anneal(start, until, hot, hot / 100);
     cycle_share_ *= 1.4;
@@ -161,19 +177,17 @@ class BestPlanner {
     report();
   }
 
-  void solve_gap_program() { solve_program(0, false, guided_until - 0.06); }
+  [[nodiscard]] bool small_program() const { return problem_.moments <= 600; }
 
-  // Once each, when the search has had its first successes: the same program with pivots, and with whole numbers.
+  // When the search has had its first successes: the same program with pivots, and with whole numbers.
   void sharpen_bound() {
-    if (!search_.has_best() || !effort_.reads_clock() || sharpenings_ >= 2 || effort_.spent() < 0.6) return;
-    const bool integers = sharpenings_++ == 1;
-    const double until = effort_.spent() + 0.12;
-    if (integers) return solve_program(0, true, until);
-    // As many pivots as the time allows, by what this kind of program has been seen to take.
-    const double seconds = 0.12 * options_.time_limit.count();
+    if (!search_.has_best() || !effort_.reads_clock()) return;
+    // As many pivots as the time allows, by what programs of this kind have been seen to take.
+    const double seconds = sharpening_share * options_.time_limit.count();
     const double room = 60'000 * std::sqrt(std::max(seconds, 0.01));
     const int pivots = static_cast<int>(std::clamp(room / std::max<Id>(1, problem_.moments), 0.0, 60.0));
-    if (pivots > 0) solve_program(pivots, false, until);
+    if (pivots > 0) solve_program(pivots, false, effort_.spent() + sharpening_share);
+    if (!small_program()) solve_program(0, true, effort_.spent() + sharpening_share);
   }
 
   // ---- telling ----

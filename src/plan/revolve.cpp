@@ -11,19 +11,21 @@
 namespace reprise {
 namespace {
 
+__extension__ typedef __int128 Wide;
+
 constexpr std::int64_t many = std::int64_t{1} << 62;
 
 // Schedules longer than this are not tried when the number of slots is free.
 constexpr std::int64_t most_steps = 20'000'000;
 
-std::int64_t capped(__int128 number) { return number < many ? static_cast<std::int64_t>(number) : many; }
+std::int64_t capped(Wide number) { return number < many ? static_cast<std::int64_t>(number) : many; }
 
 // The most layers that can be reversed with `slots` slots and no layer run more than `sweeps` times before it is taped:
 // (slots + sweeps) over slots. 0 for -1 sweeps, 1 for none and for no slots.
 std::int64_t reach(std::int64_t slots, std::int64_t sweeps) {
   if (sweeps < 0) return 0;
   const std::int64_t few = std::min(slots, sweeps);
-  __int128 result = 1;
+  Wide result = 1;
   for (std::int64_t i = 1; i <= few; ++i) {
     result = result * (slots + sweeps - few + i) / i;
     if (result >= many) return many;
@@ -31,12 +33,14 @@ std::int64_t reach(std::int64_t slots, std::int64_t sweeps) {
   return static_cast<std::int64_t>(result);
 }
 
-// The number of sweeps that this many layers need: the smallest with reach(slots, sweeps) >= layers. As there is nothing
-// between slots = 1, where it is layers - 1, and more slots, where it is at most sqrt(2 * layers), it is found by steps.
+// The number of sweeps that this many layers need: the smallest with reach(slots, sweeps) >= layers.
 std::int64_t sweeps_for(std::int64_t layers, std::int64_t slots) {
   if (slots == 1) return std::max<std::int64_t>(layers - 1, 0);
   std::int64_t low = 0, high = 1;
-  while (reach(slots, high) < layers) low = high + 1, high *= 2;
+  while (reach(slots, high) < layers) {
+    low = high + 1;
+    high *= 2;
+  }
   while (low < high) {
     const std::int64_t middle = low + (high - low) / 2;
     if (reach(slots, middle) >= layers) {
@@ -118,7 +122,7 @@ std::int64_t revolve_steps(std::int64_t layers, std::int64_t slots) {
   check_numbers(layers, slots);
   if (layers == 0) return 0;
   const std::int64_t sweeps = sweeps_for(layers, slots);
-  return capped(static_cast<__int128>(sweeps + 1) * layers - reach(slots + 1, sweeps - 1));
+  return capped(static_cast<Wide>(sweeps + 1) * layers - reach(slots + 1, sweeps - 1));
 }
 
 ChainSteps revolve_schedule(std::int32_t layers, std::int32_t slots) {

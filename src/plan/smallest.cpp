@@ -6,6 +6,7 @@
 #include "plan/best.h"
 #include "plan/online.h"
 #include "plan/search.h"
+#include "reprise/plan/smallest.h"
 
 namespace reprise {
 namespace {
@@ -82,6 +83,11 @@ Plan find_smallest(const Trace& trace, const Timeline& timeline, const PlanOptio
   }
   plan.budget = budget;
   return plan;
+}
+
+Plan smallest_plan(const Trace& trace, const PlanOptions& options) {
+  Effort effort(options);
+  return find_smallest(trace, Timeline(trace), options, effort, 1, floor_of(trace).bytes, keep_everything(trace));
 }
 
 }  // namespace reprise

@@ -1,0 +1,36 @@
+// H-Revolve (Herrmann and Pallez 2020): a chain of equal layers, with states remembered in several places of different
+// speed: memory, disk.
+//
+// Counted are forward steps that advance, one backward for each layer, and every write and read of a state. The forward
+// step of each layer that tapes is part of its backward and not counted. The initial state is at hand but not stored, so
+// that writing it is counted.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "reprise/plan/chain_steps.h"
+
+namespace reprise {
+
+struct StorageLevel {
+  std::int32_t slots = 0;  // states it can remember
+  double write_cost = 0;
+  double read_cost = 0;
+};
+
+struct HRevolveProblem {
+  std::int32_t layers = 0;
+  std::vector<StorageLevel> levels;  // fastest first; the level of a step is the position in here
+  double forward_cost = 1;           // of one layer
+  double backward_cost = 1;          // likewise, its taping forward step included
+};
+
+// The cost of the best schedule in which a level never goes back to a slower one between two of its own reads. Throws
+// BadOption for negative numbers, and if there are several layers and no slot at all.
+[[nodiscard]] double hrevolve_cost(const HRevolveProblem&);
+
+// A schedule of exactly that cost.
+[[nodiscard]] ChainSteps hrevolve_schedule(const HRevolveProblem&);
+
+}  // namespace reprise
