@@ -37,10 +37,10 @@ class BestPlanner {
     if (!search_.offer(plain_)) {
       start_from_heuristics();
       find_something_that_fits();
-      solve_program(0, false, guided_until - guided_share);
+      solve_program({}, false, guided_until - guided_share);
       start_from_guided_heuristics();
       prune_the_best_starts();
-      if (small_program()) solve_program(0, true, effort_.spent() + sharpening_share);
+      if (small_program()) solve_program({}, true, effort_.spent() + sharpening_share);
       anneal_until(0.7);
       sharpen_bound();
       anneal_until(1);
@@ -163,9 +163,9 @@ class BestPlanner {
     if (std::find(notes_.begin(), notes_.end(), sentence) == notes_.end()) notes_.push_back(std::move(sentence));
   }
 
-  void solve_program(int pivots, bool integers, double until_share) {
+  void solve_program(std::vector<Id> pivots, bool integers, double until_share) {
     if (done() || !may_solve()) return;
-    const BoundProgram program(problem_, uses_, pivots);
+    const BoundProgram program(problem_, uses_, std::move(pivots));
     if (program.nonzeros() > largest_program) return;
     SolveOptions solving;
     solving.integers = integers;
@@ -186,8 +186,9 @@ class BestPlanner {
     const double seconds = sharpening_share * options_.time_limit.count();
     const double room = 60'000 * std::sqrt(std::max(seconds, 0.01));
     const int pivots = static_cast<int>(std::clamp(room / std::max<Id>(1, problem_.moments), 0.0, 60.0));
-    if (pivots > 0) solve_program(pivots, false, effort_.spent() + sharpening_share);
-    if (!small_program()) solve_program(0, true, effort_.spent() + sharpening_share);
+    std::vector<Id> list; for (int k=1;k<=pivots;++k) list.push_back((Id)((std::int64_t)problem_.moments*k/(pivots+1)));
+    if (pivots > 0) solve_program(list, false, effort_.spent() + sharpening_share);
+    if (!small_program()) solve_program({}, true, effort_.spent() + sharpening_share);
   }
 
   // ---- telling ----

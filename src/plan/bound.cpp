@@ -18,11 +18,13 @@ int find(const std::vector<std::pair<Id, int>>& list, Id moment) {
 
 }  // namespace
 
-BoundProgram::BoundProgram(const Problem& problem, const std::vector<std::vector<Id>>& uses, int pivots)
+BoundProgram::BoundProgram(const Problem& problem, const std::vector<std::vector<Id>>& uses,
+                           std::vector<Id> pivots)
     : problem_(problem),
       uses_(uses),
       cost_scale_(problem.plain_cost > 0 ? cost_sum / problem.plain_cost : 1),
       bytes_scale_(budget_units / std::max(1.0, static_cast<double>(problem.budget))),
+      pivots_(std::move(pivots)),
       dead_after_(problem.trace_values),
       there_(problem.moments + 2, 0),
       changes_(problem.moments + 2),
@@ -31,10 +33,6 @@ BoundProgram::BoundProgram(const Problem& problem, const std::vector<std::vector
       again_(problem.trace_values),
       charges_(problem.trace_values),
       puts_((problem.nodes - problem.moments) / 2, -1) {
-  for (int k = 1; k <= pivots; ++k) {
-    const auto at = static_cast<Id>(static_cast<std::int64_t>(problem.moments) * k / (pivots + 1));
-    if (pivots_.empty() || pivots_.back() < at) pivots_.push_back(at);
-  }
   for (Id v = 0; v < problem.trace_values; ++v) {
     const Id last_use = uses[v].empty() ? problem.maker[v] : uses[v].back();
     dead_after_[v] = std::max(last_use, problem.zone_last[v]);

@@ -27,8 +27,9 @@ inline constexpr std::size_t largest_program = 1'500'000;
 
 class BoundProgram {
  public:
-  // `uses` as from first_uses(problem). More pivots: a sharper bound and a larger program.
-  BoundProgram(const Problem& problem, const std::vector<std::vector<Id>>& uses, int pivots);
+  // `uses` as from first_uses(problem). Pivots are moments, ascending: more of them make a sharper bound and a larger
+  // program. They are worth most where memory is short.
+  BoundProgram(const Problem& problem, const std::vector<std::vector<Id>>& uses, std::vector<Id> pivots);
 
   struct Result {
     bool infeasible = false;          // no plan fits the budget, within the solver's tolerances

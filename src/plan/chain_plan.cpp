@@ -32,10 +32,10 @@ class Translator {
   Plan translate(const ChainSteps& steps, Bytes budget) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const ChainStep& step = steps[i];
-      const bool stored_next = i + 1 < steps.size() && steps[i + 1].kind == ChainStep::Kind::store;
+      const bool backward_next = i + 1 < steps.size() && steps[i + 1].kind == ChainStep::Kind::backward;
       switch (step.kind) {
         case ChainStep::Kind::advance: advance(step.at); break;
-        case ChainStep::Kind::tape: tape(step.at, stored_next); break;
+        case ChainStep::Kind::tape: tape(step.at, !backward_next); break;
         case ChainStep::Kind::backward: backward(step.at); break;
         case ChainStep::Kind::store: store(step.at, step.level); break;
         case ChainStep::Kind::load: load(step.at, step.level); break;
@@ -51,33 +51,32 @@ class Translator {
   [[nodiscard]] std::optional<Id> state(Id at) const { return at == 0 ? chain_.input : layer(at).state; }
 
   void advance(Id at) {
-    let_go_of_loose_state(at - 1);
     if (!rebuilder_.has_run(layer(at).first)) {
       run_forward(at);
       forget_tape(at);
     } else if (const auto made = state(at)) {
       rebuilder_.rebuild(*made);
     }
-    if (!stored_[at - 1]) forget_state(at - 1);
+    forget_unless_stored(at - 1);
   }
 
-  void tape(Id at, bool stores_state) {
-    if (loose_ != at) let_go_of_loose_state(at - 1);
-    loose_ = no_state;
+  // The state is wanted if the schedule goes on from it.
+  void tape(Id at, bool goes_on) {
     if (!rebuilder_.has_run(layer(at).first)) {
       run_forward(at);
-      return;
+    } else {
+      wanted_ = layer(at).tape;
+      if ((layer(at).needs_state || goes_on) && state(at)) wanted_.push_back(*state(at));
+      rebuilder_.rebuild(wanted_);
     }
-    wanted_ = layer(at).tape;
-    if ((layer(at).needs_state || stores_state) && state(at)) wanted_.push_back(*state(at));
-    rebuilder_.rebuild(wanted_);
+    if (!layer(at).needs_input) forget_unless_stored(at - 1);
   }
 
   void backward(Id at) {
     rebuilder_.run_until(layer(at).backward_end);
     forget_tape(at);
-    forget_state(at);
-    if (!stored_[at - 1]) loose_ = at - 1;
+    forget_unless_stored(at);
+    forget_unless_stored(at - 1);
   }
 
   void store(Id at, Id level) {
@@ -97,9 +96,8 @@ class Translator {
   void discard(Id at, Id level) {
     const auto value = state(at);
     if (level == 1 && tier_ && value && trace_.tiers[*tier_].find(*value)) return rebuilder_.forget_copy(*value);
-    if (--stored_[at] > 0) return;
-    if (loose_ != at) let_go_of_loose_state(at);
-    loose_ = at;
+    --stored_[at];
+    forget_unless_stored(at);
   }
 
   // ---- pieces -------------------------------------------------------------------------------------------------------
@@ -117,17 +115,9 @@ class Translator {
     for (const Id v : layer(at).tape) rebuilder_.forget(v);
   }
 
-  void forget_state(Id at) {
-    if (const auto value = state(at)) rebuilder_.forget(*value);
+  void forget_unless_stored(Id at) {
+    if (const auto value = state(at); value && stored_[at] == 0) rebuilder_.forget(*value);
   }
-
-  // A state that is no longer remembered may be what the very next tape needs; it goes when anything else comes.
-  void let_go_of_loose_state(Id input) {
-    if (loose_ != no_state && loose_ != input && !stored_[loose_]) forget_state(loose_);
-    loose_ = no_state;
-  }
-
-  static constexpr Id no_state = -1;
 
   const Trace& trace_;
   const Chain& chain_;
@@ -135,7 +125,6 @@ class Translator {
   Rebuilder rebuilder_;
   std::vector<char> outlasts_forward_;  // by value: a state, of a tape, or kept
   std::vector<int> stored_;             // by state: how many times it is remembered in memory
-  Id loose_ = no_state;
   std::vector<Id> wanted_;
 };
 

@@ -60,15 +60,17 @@ class Shaper {
   void lay_out() {
     chain_ = {turn_, {}, std::nullopt, always_kept_};
     layer_of_.assign(trace_.values.size(), no_layer);
+    last_reader_.assign(trace_.values.size(), no_layer);
     is_state_.assign(trace_.values.size(), 0);
     Id first = 0;
     const auto add = [&](Id end, std::optional<Id> state) {
       const Id layer = static_cast<Id>(chain_.layers.size());
       for (Id m = first; m < end; ++m) {
         for (const Id v : trace_.outputs(m)) layer_of_[v] = layer;
+        for (const Id v : trace_.inputs(m)) last_reader_[v] = layer;
       }
       if (state && !always_kept_[*state]) is_state_[*state] = 1;
-      chain_.layers.push_back({first, end, state, {}, false, 0, 0});
+      chain_.layers.push_back({first, end, state, {}, false, false, 0, 0});
       first = end;
     };
     for (const Cut& cut : cuts_) add(cut.before, cut.state);
@@ -79,9 +81,14 @@ class Shaper {
   // A state serves the backward of the layer that makes it and of the next one.
   [[nodiscard]] Id lowest(Id v) const { return layer_of_[v]; }
   [[nodiscard]] Id highest(Id v) const { return layer_of_[v] + is_state_[v]; }
+  // The layer that a moment which needs this value is at most due in. Values from outside and kept ones tell it, too.
+  [[nodiscard]] Id due_at_most(Id v, Id otherwise) const {
+    if (is_in_chain(v)) return highest(v);
+    return last_reader_[v] != no_layer ? last_reader_[v] : otherwise;
+  }
 
-  // A moment is given to the highest layer that its needs allow, going down from the last layer, but not below one that a
-  // later moment is the first to need something of. So one moment that needs something out of order does not disturb
+  // A moment is given to the highest layer that its needs allow, going down from the last layer, but not below one that
+  // a later moment is the first to need something of. So one moment that needs something out of order does not disturb
   // the others.
   void give_backward_to_layers() {
     const Id moments = trace_.moment_count();
@@ -90,7 +97,7 @@ class Shaper {
     if (last < 0) return;
     std::vector<Id> at_least(moments + 1, 0);
     for (Id v = 0; v < trace_.value_count(); ++v) {
-      if (!is_in_chain(v)) continue;
+      if (!is_in_chain(v) || layer_of_[v] == last) continue;
       const auto needs = timeline_.needed_at(v);
       const auto first = std::lower_bound(needs.begin(), needs.end(), turn_);
       if (first != needs.end()) at_least[*first] = std::max(at_least[*first], lowest(v));
@@ -98,9 +105,7 @@ class Shaper {
     for (Id m = moments - 1; m >= turn_; --m) at_least[m] = std::max(at_least[m], at_least[m + 1]);
     Id due = last;
     for (Id m = turn_; m < moments; ++m) {
-      for (const Id v : trace_.inputs(m)) {
-        if (is_in_chain(v)) due = std::min(due, highest(v));
-      }
+      for (const Id v : trace_.inputs(m)) due = std::min(due, due_at_most(v, due));
       due = due_[m] = std::max(due, at_least[m]);
     }
     Id m = turn_;
@@ -125,14 +130,13 @@ class Shaper {
     for (const Id v : out_of_order) chain_.kept[v] = 1;
   }
 
-  // A layer that backward passes over joins the next one, the last layer the one before it.
+  // A layer that backward passes over joins the next one.
   bool join_layers_without_backward() {
     std::vector<Cut> remaining;
     const auto& layers = chain_.layers;
     const auto passed_over = [&](std::size_t i) { return layers[i].backward_first == layers[i].backward_end; };
     for (std::size_t i = 0; i < cuts_.size(); ++i) {
-      const bool joins_last = i + 2 == layers.size() && passed_over(i + 1);
-      if (!passed_over(i) && !joins_last) remaining.push_back(cuts_[i]);
+      if (!passed_over(i)) remaining.push_back(cuts_[i]);
     }
     const bool changed = remaining.size() != cuts_.size();
     cuts_ = std::move(remaining);
@@ -145,11 +149,14 @@ class Shaper {
     }
     for (Id v = 0; v < trace_.value_count(); ++v) {
       if (!is_in_chain(v) || timeline_.last_needed(v) < turn_) continue;
-      Layer& layer = chain_.layers[layer_of_[v]];
+      const Id layer = layer_of_[v];
       if (!is_state_[v]) {
-        layer.tape.push_back(v);
-      } else {
-        for (const Id m : timeline_.needed_at(v)) layer.needs_state |= m >= turn_ && due_[m] == layer_of_[v];
+        chain_.layers[layer].tape.push_back(v);
+        continue;
+      }
+      for (const Id m : timeline_.needed_at(v)) {
+        if (m < turn_) continue;
+        (due_[m] == layer ? chain_.layers[layer].needs_state : chain_.layers[layer + 1].needs_input) = true;
       }
     }
   }
@@ -167,6 +174,7 @@ class Shaper {
       if (chain_.input) return chain_.input.reset();
       chain_.input = v;
     }
+    chain_.layers.front().needs_input = chain_.input && timeline_.last_needed(*chain_.input) >= turn_;
   }
 
   const Trace& trace_;
@@ -175,9 +183,10 @@ class Shaper {
   std::vector<Cut> cuts_;
   std::vector<char> always_kept_;  // by value
   Chain chain_;
-  std::vector<Id> layer_of_;    // by value: the layer that makes it
-  std::vector<char> is_state_;  // by value
-  std::vector<Id> due_;         // by moment of backward: the layer it belongs to
+  std::vector<Id> layer_of_;     // by value: the layer that makes it
+  std::vector<Id> last_reader_;  // by value: the last layer that reads it
+  std::vector<char> is_state_;   // by value
+  std::vector<Id> due_;          // by moment of backward: the layer it belongs to
   std::optional<Misfit> misfit_;
 };
 
@@ -192,7 +201,9 @@ std::vector<Id> inputs_made_within(const Trace& trace, const Timeline& timeline,
   return result;
 }
 
-std::string named(const Trace& trace, Id moment) { return fmt::format("moment {} '{}'", moment, trace.label(moment)); }
+std::string named(const Trace& trace, Id moment) {
+  return fmt::format("moment {} '{}'", moment, trace.label(moment));
+}
 
 // Why a moment is no layer after the one before it; empty if it is.
 std::string why_no_layer(const Trace& trace, const Timeline& timeline, Id moment) {

@@ -75,9 +75,7 @@ class GreedySearch {
     Plan plan = SegmentPlan(trace_, segments, options_.budget).plan();
     const Simulation simulation = simulate(trace_, plan, {.record_live = false, .check_budget = false});
     const bool fits = simulation.peak <= options_.budget;
-    const bool better = fits != best_fits_ ? fits
-                        : fits             ? simulation.cost < best_cost_
-                                           : simulation.peak < best_peak_;
+    const bool better = fits != best_fits_ ? fits : fits ? simulation.cost < best_cost_ : simulation.peak < best_peak_;
     if (best_ && !better) return;
     best_ = std::move(plan);
     best_fits_ = fits;

@@ -134,8 +134,7 @@ class Schedule {
   void from_fresh(const Part& part) {
     if (part.length == 0) return reverse_one(part.first);
     // Equal costs: not storing at all is better.
-    if (table_.faster(part.level, part.length) <= table_.fresh(part.level, part.slots, part.length) &&
-        part.level > 0) {
+    if (table_.faster(part.level, part.length) <= table_.fresh(part.level, part.slots, part.length) && part.level > 0) {
       return on_faster_level(part);
     }
     add(ChainStep::Kind::store, part.first, part.level);

@@ -156,7 +156,7 @@ class MakePlan {
       return;
     }
     const auto uses = first_uses(problem_);
-    const BoundProgram program(problem_, uses, 0);
+    const BoundProgram program(problem_, uses, {});
     if (program.nonzeros() > largest_program) return;
     SolveOptions solving;
     solving.seconds = effort_.seconds_until(1);

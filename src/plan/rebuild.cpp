@@ -12,9 +12,8 @@ std::vector<char> rebuildable(const Trace& trace, const Timeline& timeline) {
   for (Id m = 0; m < trace.moment_count(); ++m) {
     if (!trace.replayable(m)) continue;
     const auto& inputs = trace.inputs(m);
-    const bool inputs_can_be_had = std::all_of(inputs.begin(), inputs.end(), [&](Id input) {
-      return timeline.taken_at(input) == nowhere || result[input];
-    });
+    const bool inputs_can_be_had = std::all_of(
+        inputs.begin(), inputs.end(), [&](Id input) { return timeline.taken_at(input) == nowhere || result[input]; });
     for (const Id v : trace.outputs(m)) result[v] = inputs_can_be_had;
   }
   return result;
@@ -60,9 +59,9 @@ void Rebuilder::run_until(Id moment) {
   while (next_ < moment) run_next();
 }
 
-// Gets what has a copy and fills batch_ with the moments to replay. A value that is missing and has no copy was forgotten,
-// or taken over on the way to something that can be rebuilt: its maker can be replayed, and makers always come earlier,
-// so this ends.
+// Gets what has a copy and fills batch_ with the moments to replay. A value that is missing and has no copy was
+// forgotten, or taken over on the way to something that can be rebuilt: its maker can be replayed, and makers always
+// come earlier, so this ends.
 void Rebuilder::get_and_collect(std::span<const Id> values) {
   stack_.assign(values.begin(), values.end());
   while (!stack_.empty()) {

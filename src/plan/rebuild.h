@@ -1,5 +1,5 @@
-// Plans that forget and rebuild: the caller says what runs and what is forgotten, and every list that comes out of it is
-// valid.
+// Plans that forget and rebuild: the caller says what runs and what is forgotten, and every list that comes out of it
+// is valid.
 //
 // A Rebuilder goes through a trace and writes run, replay, put and get actions. It knows which values are at hand. To
 // forget a value is to say that nothing may count on it any more; when something needs it after all, the operators that

@@ -18,7 +18,9 @@ constexpr std::int64_t many = std::int64_t{1} << 62;
 // Schedules longer than this are not tried when the number of slots is free.
 constexpr std::int64_t most_steps = 20'000'000;
 
-std::int64_t capped(Wide number) { return number < many ? static_cast<std::int64_t>(number) : many; }
+std::int64_t capped(Wide number) {
+  return number < many ? static_cast<std::int64_t>(number) : many;
+}
 
 // The most layers that can be reversed with `slots` slots and no layer run more than `sweeps` times before it is taped:
 // (slots + sweeps) over slots. 0 for -1 sweeps, 1 for none and for no slots.

@@ -42,8 +42,7 @@ bool Schedule::load(const std::vector<Id>& nodes) {
   const Id firsts = problem_.moments + 1;  // the start is one of them
   node_.assign(firsts, nowhere);
   moment_.assign(firsts, nowhere);
-  block_.assign(firsts, 0);
-  index_.assign(firsts, 0);
+  place_.assign(firsts, {});
   repeat_index_.assign(firsts, -1);
   first_stay_.assign(firsts, -1);
   alive_.assign(firsts, 1);
@@ -59,6 +58,7 @@ bool Schedule::load(const std::vector<Id>& nodes) {
   blocks_.clear();
   summaries_.clear();
   order_of_blocks_.clear();
+  rank_.clear();
   log_.clear();
   batch_ = 0;
   cost_ = over_bytes_ = 0;
@@ -155,20 +155,17 @@ bool Schedule::load(const std::vector<Id>& nodes) {
   for (std::size_t i = 0; i < sequence.size(); ++i) {
     if (i % (capacity / 2) == 0) {
       order_of_blocks_.push_back(static_cast<Id>(blocks_.size()));
-      blocks_.emplace_back().rank = static_cast<Id>(blocks_.size());
+      rank_.push_back(static_cast<Id>(blocks_.size()));
+      blocks_.emplace_back();
       summaries_.emplace_back();
     }
     Block& b = blocks_.back();
     covered += change[i];
-    block_[sequence[i]] = static_cast<Id>(blocks_.size()) - 1;
-    index_[sequence[i]] = b.count;
+    place_[sequence[i]] = {static_cast<Id>(blocks_.size()) - 1, b.count};
     b.occurrences[b.count] = sequence[i];
     b.live[b.count++] = own[i] + covered;
   }
-  for (Id b = 0; b < static_cast<Id>(blocks_.size()); ++b) {
-    blocks_[b].rank = b;
-    summarise(b);
-  }
+  for (Id b = 0; b < static_cast<Id>(blocks_.size()); ++b) summarise(b);
   return true;
 }
 
@@ -194,18 +191,19 @@ Bytes Schedule::peak() const {
 // ---- where things are -----------------------------------------------------------------------------------------------
 
 Occurrence Schedule::next(Occurrence o) const {
-  const Block& b = blocks_[block_[o]];
-  if (index_[o] + 1 < b.count) return b.occurrences[index_[o] + 1];
-  for (Id rank = b.rank + 1; rank < block_count(); ++rank) {
+  const Place here = place_[o];
+  const Block& b = blocks_[here.block];
+  if (here.index + 1 < b.count) return b.occurrences[here.index + 1];
+  for (Id rank = rank_[here.block] + 1; rank < block_count(); ++rank) {
     if (!block(rank).empty()) return block(rank).front();
   }
   return -1;
 }
 
 Occurrence Schedule::previous(Occurrence o) const {
-  const Block& b = blocks_[block_[o]];
-  if (index_[o] > 0) return b.occurrences[index_[o] - 1];
-  for (Id rank = b.rank - 1; rank >= 0; --rank) {
+  const Place here = place_[o];
+  if (here.index > 0) return blocks_[here.block].occurrences[here.index - 1];
+  for (Id rank = rank_[here.block] - 1; rank >= 0; --rank) {
     if (!block(rank).empty()) return block(rank).back();
   }
   return -1;
@@ -283,12 +281,13 @@ bool Schedule::over_between(Occurrence a, Occurrence b) const {
     }
     return false;
   };
-  if (block_[a] == block_[b]) return any(block_[a], index_[a] + 1, index_[b]);
-  if (any(block_[a], index_[a] + 1, blocks_[block_[a]].count)) return true;
+  const Place from = place_[a], to = place_[b];
+  if (from.block == to.block) return any(from.block, from.index + 1, to.index);
+  if (any(from.block, from.index + 1, blocks_[from.block].count)) return true;
   for (Id rank = rank_of_block(a) + 1; rank < rank_of_block(b); ++rank) {
     if (over_in_block(rank) > 0) return true;
   }
-  return any(block_[b], 0, index_[b]);
+  return any(to.block, 0, to.index);
 }
 
 // ---- changes --------------------------------------------------------------------------------------------------------
@@ -351,8 +350,7 @@ Occurrence Schedule::new_occurrence(Id node) {
   const auto o = static_cast<Occurrence>(node_.size());
   node_.push_back(node);
   moment_.push_back(0);
-  block_.push_back(0);
-  index_.push_back(0);
+  place_.push_back({});
   repeat_index_.push_back(-1);
   alive_.push_back(1);
   batch_of_.push_back(0);
@@ -366,7 +364,7 @@ Occurrence Schedule::new_occurrence(Id node) {
 }
 
 Occurrence Schedule::insert_unlogged(Id node, Occurrence at) {
-  if (blocks_[block_[at]].count == capacity) split(block_[at]);
+  if (blocks_[place_[at].block].count == capacity) split(place_[at].block);
   const Occurrence o = new_occurrence(node);
   moment_[o] = moment_[at];
   repeat_index_[o] = static_cast<Id>(repeats_.size());
@@ -402,19 +400,18 @@ Occurrence Schedule::insert_unlogged(Id node, Occurrence at) {
     stay_end_[serving_stay] = o;
   }
 
-  const Id where = block_[at];
-  Block& b = blocks_[where];
-  for (Id i = b.count; i > index_[at]; --i) {
+  const Place place = place_[at];
+  Block& b = blocks_[place.block];
+  for (Id i = b.count; i > place.index; --i) {
     b.occurrences[i] = b.occurrences[i - 1];
     b.live[i] = b.live[i - 1];
+    place_[b.occurrences[i]].index = i;
   }
-  block_[o] = where;
-  const Id position = index_[at];
-  b.occurrences[position] = o;
-  b.live[position] = live - summaries_[where].addend;
+  place_[o] = place;
+  b.occurrences[place.index] = o;
+  b.live[place.index] = live - summaries_[place.block].addend;
   ++b.count;
-  for (Id i = position; i < b.count; ++i) index_[b.occurrences[i]] = i;
-  summarise(where);
+  summarise(place.block);
 
   // In order among its like; most land near the end, so the search starts there.
   const auto insert_in_order = [&](std::vector<std::int32_t>& list, std::int32_t item, auto occurrence_of) {
@@ -459,14 +456,14 @@ void Schedule::erase_unlogged(Occurrence o) {
     add_between(stay_end_[serving_stay], o, -problem_.bytes[v]);
   }
 
-  Block& b = blocks_[block_[o]];
+  Block& b = blocks_[place_[o].block];
   --b.count;
-  for (Id i = index_[o]; i < b.count; ++i) {
+  for (Id i = place_[o].index; i < b.count; ++i) {
     b.occurrences[i] = b.occurrences[i + 1];
     b.live[i] = b.live[i + 1];
-    index_[b.occurrences[i]] = i;
+    place_[b.occurrences[i]].index = i;
   }
-  summarise(block_[o]);
+  summarise(place_[o].block);
 
   auto& occurrences = occurrences_of_[node];
   occurrences.erase(std::find(occurrences.rbegin(), occurrences.rend(), o).base() - 1);
@@ -501,16 +498,16 @@ void Schedule::add_in_block(Id block, Id from, Id to, Bytes amount) {
 }
 
 void Schedule::add_between(Occurrence after, Occurrence before, Bytes amount) {
-  const Id first = block_[after], last = block_[before];
-  if (first == last) return add_in_block(first, index_[after] + 1, index_[before], amount);
-  add_in_block(first, index_[after] + 1, blocks_[first].count, amount);
-  for (Id rank = blocks_[first].rank + 1; rank < blocks_[last].rank; ++rank) {
+  const Place first = place_[after], last = place_[before];
+  if (first.block == last.block) return add_in_block(first.block, first.index + 1, last.index, amount);
+  add_in_block(first.block, first.index + 1, blocks_[first.block].count, amount);
+  for (Id rank = rank_[first.block] + 1; rank < rank_[last.block]; ++rank) {
     Summary& summary = summaries_[order_of_blocks_[rank]];
     const bool may_be_over = summary.most + summary.addend + std::max<Bytes>(amount, 0) > problem_.budget;
     summary.addend += amount;
     if (may_be_over) summarise(order_of_blocks_[rank]);
   }
-  add_in_block(last, 0, index_[before], amount);
+  add_in_block(last.block, 0, last.index, amount);
 }
 
 void Schedule::split(Id block) {
@@ -526,12 +523,12 @@ void Schedule::split(Id block) {
     const Occurrence o = from.occurrences[half + i];
     to.occurrences[i] = o;
     to.live[i] = from.live[half + i];
-    block_[o] = created;
-    index_[o] = i;
+    place_[o] = {created, i};
   }
   from.count = half;
-  order_of_blocks_.insert(order_of_blocks_.begin() + from.rank + 1, created);
-  for (Id rank = from.rank + 1; rank < block_count(); ++rank) blocks_[order_of_blocks_[rank]].rank = rank;
+  rank_.push_back(0);
+  order_of_blocks_.insert(order_of_blocks_.begin() + rank_[block] + 1, created);
+  for (Id rank = rank_[block] + 1; rank < block_count(); ++rank) rank_[order_of_blocks_[rank]] = rank;
   summarise(block);
   summarise(created);
 }

@@ -62,9 +62,10 @@ class Schedule {
   [[nodiscard]] Occurrence next(Occurrence o) const;      // -1 after the last
   [[nodiscard]] Occurrence previous(Occurrence o) const;  // -1 before the first
   // Grows along the schedule; only comparisons mean something, and only until the next change.
-  [[nodiscard]] Id order(Occurrence o) const { return blocks_[block_[o]].rank * (2 * capacity) + index_[o]; }
+  [[nodiscard]] Id order(Occurrence o) const { return rank_[place_[o].block] * (2 * capacity) + place_[o].index; }
   [[nodiscard]] Bytes live_at(Occurrence o) const {
-    return blocks_[block_[o]].live[index_[o]] + summaries_[block_[o]].addend;
+    const Place& at = place_[o];
+    return blocks_[at.block].live[at.index] + summaries_[at.block].addend;
   }
   // The moment that is next to run when this occurrence takes place.
   [[nodiscard]] Id moment_at(Occurrence o) const { return moment_[o]; }
@@ -74,7 +75,7 @@ class Schedule {
     const Block& b = blocks_[order_of_blocks_[rank]];
     return {b.occurrences.data(), b.occurrences.data() + b.count};
   }
-  [[nodiscard]] Id rank_of_block(Occurrence o) const { return blocks_[block_[o]].rank; }
+  [[nodiscard]] Id rank_of_block(Occurrence o) const { return rank_[place_[o].block]; }
   [[nodiscard]] Id over_in_block(Id rank) const { return summaries_[order_of_blocks_[rank]].over_count; }
   // Whether an occurrence strictly between the two is above the budget.
   [[nodiscard]] bool over_between(Occurrence a, Occurrence b) const;
@@ -103,7 +104,7 @@ class Schedule {
  private:
   static constexpr Id capacity = 128;
   struct Block {
-    Id count = 0, rank = 0;
+    Id count = 0;
     std::array<Occurrence, capacity> occurrences;
     std::array<Bytes, capacity> live;  // without the block's addend
   };
@@ -112,6 +113,9 @@ class Schedule {
     Bytes addend = 0, most = 0;  // most: largest `live`, without the addend
     double over_bytes = 0;
     Id over_count = 0;
+  };
+  struct Place {
+    Id block = 0, index = 0;
   };
   struct Change {
     bool inserted;
@@ -140,7 +144,8 @@ class Schedule {
   const Problem& problem_;
   Occurrence start_;  // a place before the first moment, where values from outside are anchored
 
-  std::vector<Id> node_, moment_, block_, index_, repeat_index_;
+  std::vector<Id> node_, moment_, repeat_index_;
+  std::vector<Place> place_;
   std::vector<Stay> first_stay_;
   std::vector<char> alive_;
   std::vector<std::uint32_t> batch_of_;
@@ -156,7 +161,7 @@ class Schedule {
 
   std::vector<Block> blocks_;
   std::vector<Summary> summaries_;
-  std::vector<Id> order_of_blocks_;
+  std::vector<Id> order_of_blocks_, rank_;  // by position: the block; by block: the position
 
   double cost_ = 0, over_bytes_ = 0;
   Id over_count_ = 0, size_ = 0;

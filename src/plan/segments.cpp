@@ -42,8 +42,8 @@ Segments::Segments(Id operators, std::vector<Stretch> ranges) : operators_(opera
       throw BadOption(fmt::format("range {}..{} is reversed", range.first, range.last));
     }
     if (range.first < 0 || range.last >= operators) {
-      throw BadOption(fmt::format("range {}..{} is not within the operators 0..{}", range.first, range.last,
-                                  operators - 1));
+      throw BadOption(
+          fmt::format("range {}..{} is not within the operators 0..{}", range.first, range.last, operators - 1));
     }
   }
   std::sort(ranges.begin(), ranges.end(), [](const Stretch& a, const Stretch& b) { return a.first < b.first; });

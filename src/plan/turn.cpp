@@ -19,6 +19,8 @@ Id turn_of(const Trace& trace, const Timeline& timeline) {
   return peak.kind == Action::Kind::run ? peak.target : 0;  // a drop only if nothing has any bytes
 }
 
-Id turn_of(const Trace& trace) { return turn_of(trace, Timeline(trace)); }
+Id turn_of(const Trace& trace) {
+  return turn_of(trace, Timeline(trace));
+}
 
 }  // namespace reprise

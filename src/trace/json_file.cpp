@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -71,15 +73,21 @@ void write_text(const std::filesystem::path& path, std::string_view text) {
   if (std::filesystem::exists(status)) target = std::filesystem::canonical(path, error);
   if (error && std::filesystem::exists(status)) cannot_write(path, error.message());
   if (std::filesystem::exists(status) && access(target.c_str(), W_OK) != 0) cannot_write(path, std::strerror(errno));
-  std::filesystem::path beside = target;
-  beside += fmt::format(".{}.new", getpid());
-  int code = write_all(beside, "wbx", text);
+  static std::atomic<unsigned> writes = 0;  // several threads may write the same file
+  std::filesystem::path beside;
+  int code = EEXIST;
+  while (code == EEXIST) {  // left there by somebody else
+    beside = target;
+    beside += fmt::format(".{}-{}.new", getpid(), writes++);
+    code = write_all(beside, "wbx", text);
+  }
   if (code == 0) {
+    if (std::filesystem::exists(status)) std::filesystem::permissions(beside, status.permissions(), error);
     std::filesystem::rename(beside, target, error);
     code = error.value();
   }
   if (code == 0) return;
-  if (code != EEXIST) std::filesystem::remove(beside, error);
+  std::filesystem::remove(beside, error);
   cannot_write(path, std::strerror(code));
 }
 
@@ -89,7 +97,7 @@ FileKind kind_of(std::string_view json) {
     reader.fail("neither a trace nor a plan nor a graph: no object on top");
   std::optional<FileKind> kind;
   std::optional<std::string> foreign;
-  std::optional<std::int64_t> version;
+  std::optional<JsonReader> version;  // in front of it; read only if the file is ours
   bool graph = false;
   reader.begin_object();
   while (!(kind && version) && reader.next_key()) {
@@ -99,9 +107,8 @@ FileKind kind_of(std::string_view json) {
       if (format == "reprise-trace") kind = FileKind::trace;
       if (format == "reprise-plan") kind = FileKind::plan;
       if (!kind) foreign = format;
-    } else if (key == "version" && !version && reader.peek() == JsonReader::Kind::number) {
-      version = reader.whole();
     } else {
+      if (key == "version" && !version) version = reader;
       graph = graph || key == "cost" || key == "size" || key == "edges";
       reader.skip();
     }
@@ -111,8 +118,8 @@ FileKind kind_of(std::string_view json) {
   if (!kind)
     throw BadInput("", "", "neither a trace nor a plan nor a graph: no 'format', no 'cost', 'size' and 'edges'");
   if (!version) throw BadInput("", "version", "it is missing");
-  if (*version != version_read) {
-    throw BadInput("", "version", fmt::format("{} is not known here, only {}", *version, version_read));
+  if (const std::int64_t found = version->integer(); found != version_read) {
+    throw BadInput("", "version", fmt::format("{} is not known here, only {}", found, version_read));
   }
   return *kind;
 }

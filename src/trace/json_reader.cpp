@@ -161,7 +161,7 @@ bool JsonReader::next_key() {
 void JsonReader::read_key() {
   skip_blanks();
   if (at_end() || text_[at_] != '"') {
-    levels_[depth_ - 1].key.clear();
+    levels_[depth_ - 1].before_first = true;  // the place is the object, not the key before
     unexpected("a key in quotes");
   }
   std::string& key = levels_[depth_ - 1].key;
@@ -189,7 +189,7 @@ void JsonReader::skip() {
 
 void JsonReader::end() {
   skip_blanks();
-  if (!at_end()) unexpected("nothing more");
+  if (!at_end()) unexpected("the end");
 }
 
 void read_ids(JsonReader& reader, std::vector<Id>& ids) {

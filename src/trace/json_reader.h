@@ -29,7 +29,7 @@ class JsonReader {
   [[nodiscard]] Kind peek();
 
   // After `begin_object`, `next_key` reads the next key, or the end of the object and gives false. After each key its
-  // value has to be read or skipped. Lists likewise.
+  // value has to be read or skipped; `key` is gone then. Lists likewise.
   void begin_object();
   [[nodiscard]] bool next_key();
   [[nodiscard]] const std::string& key() const { return levels_[depth_ - 1].key; }

@@ -11,11 +11,13 @@ namespace reprise {
 
 struct CurvePoint {
   Bytes budget = 0;
-  std::optional<PlanResult> result;  // none: planning was cancelled before it came to this point
+  // None: planning was cancelled before it came to this point. Never infeasible: what works below works here.
+  std::optional<PlanResult> result;
 };
 
 struct CurveOptions {
-  // How many budgets, evenly spread from the smallest feasible one to the keep-everything peak, both included. At least 2.
+  // How many budgets, evenly spread from the smallest feasible one to the keep-everything peak, both included: from 2 to
+  // 1000. Where fewer different numbers lie in between, there are fewer points; one if nothing can be saved.
   int points = 12;
   // For all points together, the search for the smallest budget included. More time: a lower curve.
   std::chrono::duration<double> time_limit = std::chrono::seconds(30);
@@ -33,9 +35,15 @@ struct Curve {
   Bytes keep_everything_peak = 0;
   double plain_cost = 0;
   // The point after which more bytes buy little: the one farthest below the straight line between the ends.
+  // None if no point is below it.
   std::optional<std::size_t> knee;
+  double seconds = 0;
+  bool cancelled = false;
 };
 
+// Every point is planned by `best`. Points share: one that stays dearer than its neighbour below takes over its plan,
+// one with a weaker lower bound than its neighbour above takes over its bound. The ends always have results, whenever
+// planning is cancelled. Throws BadOption for a number of points out of range.
 [[nodiscard]] Curve make_curve(const Trace&, const CurveOptions&);
 
 }  // namespace reprise

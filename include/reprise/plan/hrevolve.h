@@ -2,8 +2,8 @@
 // speed: memory, disk.
 //
 // Counted are forward steps that advance, one backward for each layer, and every write and read of a state. The forward
-// step of each layer that tapes is part of its backward and not counted. The initial state is at hand but not stored, so
-// that writing it is counted.
+// step of each layer that tapes is part of its backward and not counted. The initial state is at hand but not stored,
+// so that writing it is counted.
 #pragma once
 
 #include <cstdint>

@@ -10,8 +10,8 @@
 
 namespace reprise {
 
-// The fewest forward steps, in closed form. Throws BadOption for a negative number of layers, and for less than one slot.
-// More than 2^62 steps come back as 2^62.
+// The fewest forward steps, in closed form. Throws BadOption for a negative number of layers, and for less than one
+// slot. More than 2^62 steps come back as 2^62.
 [[nodiscard]] std::int64_t revolve_steps(std::int64_t layers, std::int64_t slots);
 
 // A schedule with exactly that many forward steps and at most that many states remembered at any time.

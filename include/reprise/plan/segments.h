@@ -1,9 +1,9 @@
 // Segments: saying by hand which stretches of forward forget what happens inside them.
 //
 // What is made and used only inside one segment during forward is forgotten after its last use there and replayed,
-// segment by segment, when backward needs it. A value that crosses from one segment into another, or into no segment, is
-// kept; so is what cannot be rebuilt (it came from outside, or its operator may not be replayed) and what the program
-// itself holds into backward.
+// segment by segment, when backward needs it. A value that crosses from one segment into another, or into no segment,
+// is kept; so is what cannot be rebuilt (it came from outside, or its operator may not be replayed) and what the
+// program itself holds into backward.
 #pragma once
 
 #include <optional>
@@ -24,8 +24,8 @@ class Segments {
   // Stretches of `length` operators; the last one is what is left. Throws BadOption unless the length is positive.
   [[nodiscard]] static Segments every(Id operators, Id length);
 
-  // Hand-made ranges, both ends included, in any order. Those that overlap are merged. Throws BadOption for a range that
-  // is reversed or not within 0..operators-1.
+  // Hand-made ranges, both ends included, in any order. Those that overlap are merged. Throws BadOption for a range
+  // that is reversed or not within 0..operators-1.
   Segments(Id operators, std::vector<Stretch> ranges);
 
   [[nodiscard]] Id operators() const { return operators_; }

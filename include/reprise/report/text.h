@@ -1,0 +1,23 @@
+// Results as text for a terminal: a few lines that say what was found, what it is worth and what to do next.
+//
+// Text is only a view: every number in it is a field of the result, and names from files are made harmless to a
+// terminal. All texts end with a line break.
+#pragma once
+
+#include <string>
+
+#include "reprise/plan/planner.h"
+#include "reprise/simulate/simulate.h"
+#include "reprise/trace/plan.h"
+#include "reprise/trace/trace.h"
+
+namespace reprise {
+
+// What a planner found: the overhead and how far it can be from the best possible, or the smallest budget that works
+// and what keeps it from going lower.
+[[nodiscard]] std::string to_text(const Trace&, const PlanResult&);
+
+// What the interpreter says about a plan. The live bytes are drawn as a line if the simulation has them.
+[[nodiscard]] std::string to_text(const Trace&, const Plan&, const Simulation&);
+
+}  // namespace reprise

@@ -1,0 +1,62 @@
+"""The end of ./test: the ten slowest parts, what failed, and the count as the last line.
+
+The folder it is given has parts.tsv (name, exit code, microseconds) and, for a part that is a run of ctest, NAME.xml.
+A part without such a file counts as one test; a build only if it fails.
+"""
+
+import sys
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+SKIPPED = 77
+
+
+def tests_of(report: Path):
+    """(name, outcome, seconds) of every test in a file of ctest --output-junit."""
+    for case in xml.parse(report).iter("testcase"):
+        if case.find("failure") is not None or case.get("status") == "fail":
+            outcome = "failed"
+        elif case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
+            outcome = "skipped"
+        else:
+            outcome = "passed"
+        yield case.get("name"), outcome, float(case.get("time", 0))
+
+
+def main(folder: Path) -> int:
+    names = {"passed": [], "failed": [], "skipped": []}
+    seconds = []
+    for line in (folder / "parts.tsv").read_text().splitlines():
+        part, code, microseconds = line.split("\t")
+        code = int(code)
+        report = folder / f"{part}.xml"
+        failed_before = len(names["failed"])
+        if report.exists():
+            for test, outcome, time in tests_of(report):
+                names[outcome].append(f"{part}: {test}")
+                seconds.append((time, f"{part}: {test}"))
+        else:
+            seconds.append((int(microseconds) / 1e6, part))
+            if code in (0, SKIPPED) and not part.startswith("build "):
+                names["skipped" if code else "passed"].append(part)
+        if code not in (0, SKIPPED) and len(names["failed"]) == failed_before:
+            names["failed"].append(part)
+
+    print("\nThe ten slowest parts:")
+    for time, name in sorted(seconds, reverse=True)[:10]:
+        print(f"  {time:8.2f} s  {name}")
+    for outcome in ("skipped", "failed"):
+        if names[outcome]:
+            print(f"\n{outcome.capitalize()}:")
+            for name in names[outcome]:
+                print(f"  {name}")
+
+    passed, failed, skipped = (len(names[outcome]) for outcome in ("passed", "failed", "skipped"))
+    ran = passed + failed
+    print(f"\n{100 * passed // max(ran, 1)}% tests passed, {failed} tests failed out of {ran}")
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

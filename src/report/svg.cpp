@@ -1,0 +1,33 @@
+#include "report/svg.h"
+
+#include "trace/json_text.h"
+
+namespace reprise {
+
+std::string xml_text(std::string_view text, std::size_t longest) {
+  std::string result;
+  for (std::size_t characters = 0; !text.empty(); ++characters) {
+    if (characters == longest) return result + "…";
+    const std::size_t length = utf8_length(text);
+    const std::string_view character = text.substr(0, length == 0 ? 1 : length);
+    text.remove_prefix(character.size());
+    const bool control = length == 1 && (character[0] < 0x20 || character[0] == 0x7f);
+    const bool no_character = character == "\xef\xbf\xbe" || character == "\xef\xbf\xbf";  // U+FFFE and U+FFFF
+    if (length == 0 || control || no_character) {
+      result += '?';
+    } else if (character == "&") {
+      result += "&amp;";
+    } else if (character == "<") {
+      result += "&lt;";
+    } else if (character == ">") {
+      result += "&gt;";
+    } else if (character == "\"") {
+      result += "&quot;";
+    } else {
+      result += character;
+    }
+  }
+  return result;
+}
+
+}  // namespace reprise

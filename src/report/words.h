@@ -1,0 +1,45 @@
+// Numbers and names as people read them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "reprise/trace/trace.h"
+
+namespace reprise {
+
+// A share as per cent: "0 %", "<0.1 %", "3.1 %", "34 %", "1500 %".
+[[nodiscard]] std::string percent(double share);
+
+// A ratio with so many decimals that a small overhead does not look like none: "1.0004", "1.25", "3.5".
+[[nodiscard]] std::string ratio(double value);
+
+// How much of everything: "0.43".
+[[nodiscard]] std::string share_of(Bytes part, Bytes everything);
+
+// "1 replay", "12 replays".
+[[nodiscard]] std::string count(std::size_t number, std::string_view noun);
+
+// "0.35 s", "12 s", "2 min 5 s".
+[[nodiscard]] std::string duration(double seconds);
+
+// A bar of at most `width` characters, in steps of an eighth of one. Never empty for a share above zero.
+[[nodiscard]] std::string bar(double share, int width);
+
+// One line of a report: "  peak        1.50 GiB".
+[[nodiscard]] std::string line(std::string_view label, std::string_view text);
+
+// The trace's name made harmless, or "the trace" without one.
+[[nodiscard]] std::string name_of(const Trace&);
+
+// "value 12 of 'conv3' (1.50 MiB)", "value 3 from outside (4.00 KiB)".
+[[nodiscard]] std::string describe_value(const Trace&, Id value);
+
+// "moment 12 'conv3'"; "moment 12" for one without a name.
+[[nodiscard]] std::string describe_moment(const Trace&, Id moment);
+
+// The operator that makes a value, or "(outside)", cut to the width of a column.
+[[nodiscard]] std::string maker_of(const Trace&, Id value, std::size_t width);
+
+}  // namespace reprise

@@ -1,0 +1,73 @@
+#include "command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "reprise/trace/error.h"
+#include "reprise/trace/files.h"
+
+namespace reprise::tools {
+
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary, const std::string& description,
+                      const std::string& footer) {
+  CLI::App* command = app.add_subcommand(name, summary + "\n" + description);
+  command->footer(footer);
+  return command;
+}
+
+void add_trace_argument(CLI::App& command, std::filesystem::path& path) {
+  command.add_option("FILE", path, "A trace, or a graph with 'cost', 'size' and 'edges'; JSON.")->type_name("")->required();
+}
+
+Trace load_trace(const std::filesystem::path& path) {
+  Trace trace = read_trace(path);
+  if (trace.name.empty()) trace.name = path.stem().string();
+  return trace;
+}
+
+void add_json_flag(CLI::App& command, bool& json, const std::string& description) {
+  command.add_flag("--json", json, description);
+}
+
+void add_time_limit(CLI::App& command, double& seconds, const std::string& description) {
+  command.add_option("--time-limit", seconds, description)->type_name("SECONDS")->check([](const std::string& text) {
+    double value = 0;
+    if (!CLI::detail::lexical_cast(text, value)) return fmt::format("'{}' is no number of seconds", text);
+    return std::isfinite(value) && value > 0 ? std::string() : fmt::format("'{}' is not above zero", text);
+  });
+}
+
+void print_out(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw UsageError(fmt::format("cannot write to the standard output: {}", std::strerror(errno)));
+  }
+}
+
+void require_writable(const std::filesystem::path& path) {
+  const auto refuse = [&](const char* reason) { throw UsageError(fmt::format("{}: cannot be written: {}", path.string(), reason)); };
+  std::error_code ignored;
+  if (path.empty()) throw UsageError("--output is empty, but has to name a file");
+  if (std::filesystem::is_directory(path, ignored)) refuse("it is a folder");
+  if (std::filesystem::exists(path, ignored)) {
+    if (access(path.c_str(), W_OK) != 0) refuse(std::strerror(errno));
+    return;
+  }
+  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  if (!std::filesystem::is_directory(folder, ignored)) refuse("its folder does not exist");
+  if (access(folder.c_str(), W_OK) != 0) refuse(std::strerror(errno));
+}
+
+void save(const std::function<void()>& write) {
+  try {
+    write();
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
+}
+
+}  // namespace reprise::tools

@@ -1,0 +1,92 @@
+#include "help.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace reprise::tools {
+namespace {
+
+constexpr std::size_t columns = 96;
+
+std::string wrapped(const std::string& text, std::size_t indent) {
+  const std::string margin(indent, ' ');
+  std::istringstream words(text);
+  std::string result, line, word;
+  while (words >> word) {
+    if (!line.empty() && margin.size() + line.size() + 1 + word.size() > columns) {
+      result += margin + line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return line.empty() ? result : result + margin + line + "\n";
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+std::string paragraphs(const std::string& text) {
+  std::string result;
+  std::istringstream lines(text);
+  std::string line;
+  std::getline(lines, line);  // the summary
+  while (std::getline(lines, line)) {
+    if (!line.empty()) result += "\n" + wrapped(line, 0);
+  }
+  return result;
+}
+
+bool is_positional(const CLI::Option& option) { return option.get_lnames().empty() && option.get_snames().empty(); }
+
+std::string spelling(const CLI::Option& option) {
+  if (is_positional(option)) return option.get_name(true);
+  std::string text;
+  for (const auto& name : option.get_snames()) text += (text.empty() ? "-" : ", -") + name;
+  for (const auto& name : option.get_lnames()) text += (text.empty() ? "--" : ", --") + name;
+  const bool takes_value = option.get_items_expected_max() > 0;
+  return takes_value ? text + " " + option.get_type_name() : text;
+}
+
+std::string usage(const CLI::App& app) {
+  std::string text = "Usage: reprise";
+  if (app.get_parent()) text += " " + app.get_name();
+  bool optional = false;
+  for (const CLI::Option* option : app.get_options()) {
+    if (is_positional(*option) || option->get_required()) {
+      text += " " + spelling(*option);
+    } else {
+      optional = true;
+    }
+  }
+  if (!app.get_parent()) text += " COMMAND";
+  return text + (optional && app.get_parent() ? " [OPTION ...]\n" : " ...\n");
+}
+
+std::string options(const CLI::App& app) {
+  std::string text;
+  for (const CLI::Option* option : app.get_options()) {
+    text += fmt::format("  {}\n{}", spelling(*option), wrapped(option->get_description(), 8));
+  }
+  return text.empty() ? "" : "\nOptions:\n" + text;
+}
+
+std::string commands(const CLI::App& app) {
+  std::string text;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    text += fmt::format("  {:<10}{}\n", command->get_name(), first_line(command->get_description()));
+  }
+  return text.empty() ? "" : "\nCommands:\n" + text;
+}
+
+}  // namespace
+
+std::string HelpFormatter::make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const {
+  const std::string name = app->get_parent() ? "reprise " + app->get_name() : "reprise";
+  std::string text = fmt::format("{}: {}\n\n{}", name, first_line(app->get_description()), usage(*app));
+  text += paragraphs(app->get_description()) + commands(*app) + options(*app);
+  const std::string footer = app->get_footer();
+  return footer.empty() ? text : text + "\n" + footer;
+}
+
+}  // namespace reprise::tools

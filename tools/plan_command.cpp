@@ -1,0 +1,180 @@
+// reprise plan: a plan for a budget.
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+
+#include "command.h"
+#include "interrupt.h"
+#include "progress_bar.h"
+#include "reprise/plan/planner.h"
+#include "reprise/report/json.h"
+#include "reprise/report/text.h"
+#include "reprise/trace/amount.h"
+#include "reprise/trace/error.h"
+#include "reprise/trace/files.h"
+
+namespace reprise::tools {
+namespace {
+
+struct PlanArguments {
+  std::filesystem::path file;
+  std::string budget;
+  std::optional<std::string> planner;
+  std::optional<int> segments, every, slots;
+  double time_limit = 5;
+  std::optional<std::uint64_t> moves;
+  std::uint64_t seed = 1;
+  std::optional<std::filesystem::path> output;
+  bool json = false;
+};
+
+constexpr const char* summary = "find out what to forget and when to replay it, so that a trace fits a budget";
+
+constexpr const char* description =
+    "Reads a trace and looks for the cheapest plan whose live bytes never pass the budget. The plan is proven by the "
+    "interpreter before it is shown, and comes with a lower bound: how much cheaper any other plan could be at most.\n"
+    "Planning stops when the time is over, or earlier when the plan is proven to be optimal. Ctrl-C stops it with the best "
+    "plan so far; a second Ctrl-C ends the program.\n"
+    "If no plan is found, the result tells the smallest budget for which one was found, and the moment and the values "
+    "that keep it from going lower.";
+
+constexpr const char* footer = R"(Examples:
+  reprise plan step.json --budget 0.5x
+        half of what keeping everything needs
+  reprise plan step.json --budget 2GiB --time-limit 30 --output plan.json
+        search longer, save the plan; then: reprise simulate step.json plan.json
+  reprise plan step.json --budget 2GiB --segments 8 --json
+        what checkpointing in 8 segments would cost
+
+Exit codes:
+  0  there is a plan
+  1  a defect of Reprise
+  2  wrong usage, a file that cannot be read or written
+  3  no plan was found for this budget
+)";
+
+constexpr const char* budget_help =
+    "The most bytes that may be live at any time: a number of bytes (1500000), with a unit (512MiB, 1.5GB), or a multiple of "
+    "the peak of keeping everything (0.8x). Required.";
+
+constexpr const char* json_help =
+    "Print the result as one JSON object on one line and nothing else: status (optimal, feasible, infeasible), planner, "
+    "cost, cost_ratio (cost over the cost of running everything once), overhead (cost_ratio - 1), peak_bytes, budget_bytes, "
+    "keep_everything_peak_bytes, floor_bytes, plain_cost, lower_bound, lower_bound_ratio, gap, replays, puts, gets, actions, "
+    "moves, seconds, cancelled, notes, name. If infeasible, also smallest_feasible_bytes and blocker, and cost, cost_ratio, "
+    "overhead, peak_bytes, gap, replays, puts, gets and actions are null.";
+
+void add_options(CLI::App& command, PlanArguments& arguments) {
+  add_trace_argument(command, arguments.file);
+  command.add_option("--budget", arguments.budget, budget_help)->type_name("BYTES")->required();
+  command
+      .add_option("--planner", arguments.planner,
+                  "Who plans; 'reprise planners' lists all. Default: best, unless one of the next three options says "
+                  "otherwise.")
+      ->type_name("NAME");
+  command
+      .add_option("--segments", arguments.segments,
+                  "For the planner segments, and chooses it: how many segments of equal length forward is cut into.")
+      ->type_name("K");
+  command
+      .add_option("--every", arguments.every,
+                  "For the planner every, and chooses it: how many operators a segment has. Default there: 4.")
+      ->type_name("N");
+  command
+      .add_option("--slots", arguments.slots,
+                  "For the planners revolve, which it chooses, and h-revolve: how many states are remembered in memory, the "
+                  "first one included. Default there: as many as the budget allows.")
+      ->type_name("S");
+  add_time_limit(command, arguments.time_limit, "How long to plan, in seconds. More time: cheaper plans, sharper bounds. Default: 5.");
+  command
+      .add_option("--moves", arguments.moves,
+                  "Make this many moves and read no clock, so that the same file, budget and seed give the same plan "
+                  "everywhere. --time-limit is not looked at then.")
+      ->type_name("N");
+  command
+      .add_option("--seed", arguments.seed, "Start of the random numbers of the search. Another seed may find another plan. Default: 1.")
+      ->type_name("N");
+  command.add_option("--output", arguments.output, "Write the plan to this file, if there is one.")->type_name("FILE");
+  add_json_flag(command, arguments.json, json_help);
+}
+
+// An option of one planner chooses it, and contradicts any other.
+void choose_planner(const PlanArguments& arguments, PlanOptions& options) {
+  struct Choice {
+    const char* option;
+    bool given;
+    const char* planner;
+    const char* other_planner;
+  };
+  for (const Choice& choice : {Choice{"--segments", arguments.segments.has_value(), "segments", "segments"},
+                               Choice{"--every", arguments.every.has_value(), "every", "every"},
+                               Choice{"--slots", arguments.slots.has_value(), "revolve", "h-revolve"}}) {
+    if (!choice.given) continue;
+    if (!arguments.planner && options.planner == "best") options.planner = choice.planner;
+    if (options.planner != choice.planner && options.planner != choice.other_planner) {
+      throw UsageError(fmt::format("{} is for the planner {}, not for {}", choice.option, choice.planner, options.planner));
+    }
+  }
+}
+
+Bytes budget_of(const PlanArguments& arguments, const Trace& trace) {
+  try {
+    return parse_budget(arguments.budget, keep_everything(trace).budget);
+  } catch (const BadOption& error) {
+    throw UsageError(fmt::format("--budget: {}", error.what()));
+  }
+}
+
+PlanOptions options_of(const PlanArguments& arguments, const Trace& trace) {
+  PlanOptions options;
+  options.budget = budget_of(arguments, trace);
+  options.segments = arguments.segments;
+  options.every = arguments.every;
+  options.slots = arguments.slots;
+  options.time_limit = std::chrono::duration<double>(arguments.time_limit);
+  options.moves = arguments.moves;
+  options.seed = arguments.seed;
+  options.planner = arguments.planner.value_or("best");
+  choose_planner(arguments, options);
+  return options;
+}
+
+PlanResult plan_with_progress(const Trace& trace, PlanOptions options) {
+  options.cancel = cancel_on_interrupt();
+  ProgressBar bar(options.moves ? std::nullopt : std::optional(options.time_limit.count()), options.cancel);
+  options.progress = [&bar](const PlanProgress& progress) {
+    std::string text = progress.cost_ratio ? fmt::format("cost {:.4f}", *progress.cost_ratio) : "no plan yet";
+    if (progress.lower_bound) text += fmt::format(", at least {:.4f}", *progress.lower_bound);
+    bar.update(progress.share_done, std::move(text));
+  };
+  return make_plan(trace, options);
+}
+
+int run_plan(const PlanArguments& arguments) {
+  const Trace trace = load_trace(arguments.file);
+  const PlanOptions options = options_of(arguments, trace);
+  if (arguments.output) require_writable(*arguments.output);
+
+  const PlanResult result = plan_with_progress(trace, options);
+  const bool saved = arguments.output && result.has_plan();
+  if (saved) save([&] { write_plan(*arguments.output, result.plan); });
+  std::string text = arguments.json ? json_line(trace, result) + "\n" : to_text(trace, result);
+  if (saved && !arguments.json) {
+    text += fmt::format("  {:<12}{}; to prove it again: reprise simulate {} {}\n", "saved as", arguments.output->string(),
+                        arguments.file.string(), arguments.output->string());
+  }
+  print_out(text);
+  return result.has_plan() ? exit_done : exit_infeasible;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Run& run) {
+  CLI::App* const command = add_command(app, "plan", summary, description, footer);
+  const auto arguments = std::make_shared<PlanArguments>();
+  add_options(*command, *arguments);
+  command->callback([arguments, &run] { run = [arguments] { return run_plan(*arguments); }; });
+}
+
+}  // namespace reprise::tools
