@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -13,15 +14,17 @@
 
 namespace reprise::tools {
 
-CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary, const std::string& description,
-                      const std::string& footer) {
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary,
+                      const std::string& description, const std::string& footer) {
   CLI::App* command = app.add_subcommand(name, summary + "\n" + description);
   command->footer(footer);
   return command;
 }
 
 void add_trace_argument(CLI::App& command, std::filesystem::path& path) {
-  command.add_option("FILE", path, "A trace, or a graph with 'cost', 'size' and 'edges'; JSON.")->type_name("")->required();
+  command.add_option("FILE", path, "A trace, or a graph with 'cost', 'size' and 'edges'; JSON.")
+      ->type_name("")
+      ->required();
 }
 
 Trace load_trace(const std::filesystem::path& path) {
@@ -37,9 +40,21 @@ void add_json_flag(CLI::App& command, bool& json, const std::string& description
 void add_time_limit(CLI::App& command, double& seconds, const std::string& description) {
   command.add_option("--time-limit", seconds, description)->type_name("SECONDS")->check([](const std::string& text) {
     double value = 0;
-    if (!CLI::detail::lexical_cast(text, value)) return fmt::format("'{}' is no number of seconds", text);
-    return std::isfinite(value) && value > 0 ? std::string() : fmt::format("'{}' is not above zero", text);
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool number = error == std::errc() && end == text.data() + text.size();
+    return number && std::isfinite(value) && value > 0 ? ""
+                                                       : fmt::format("'{}' is no number of seconds above zero", text);
   });
+}
+
+CLI::Validator whole_number(std::uint64_t smallest, std::uint64_t largest) {
+  const auto check = [smallest, largest](const std::string& text) -> std::string {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size() && smallest <= value && value <= largest) return {};
+    return fmt::format("'{}' is no whole number from {} to {}", text, smallest, largest);
+  };
+  return {check, ""};
 }
 
 void print_out(const std::string& text) {
@@ -49,7 +64,9 @@ void print_out(const std::string& text) {
 }
 
 void require_writable(const std::filesystem::path& path) {
-  const auto refuse = [&](const char* reason) { throw UsageError(fmt::format("{}: cannot be written: {}", path.string(), reason)); };
+  const auto refuse = [&](const char* reason) {
+    throw UsageError(fmt::format("{}: cannot be written: {}", path.string(), reason));
+  };
   std::error_code ignored;
   if (path.empty()) throw UsageError("--output is empty, but has to name a file");
   if (std::filesystem::is_directory(path, ignored)) refuse("it is a folder");

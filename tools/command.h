@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <stdexcept>
@@ -34,11 +35,12 @@ void add_inspect(CLI::App& app, Run& run);
 void add_planners(CLI::App& app, Run& run);
 void add_example(CLI::App& app, Run& run);
 
-// ---- parts of commands -----------------------------------------------------------------------------------------------
+// ---- parts of commands
+// -----------------------------------------------------------------------------------------------
 
 // A command with its one-line summary, and below that, in --help, its description, and its examples and exit codes.
-CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary, const std::string& description,
-                      const std::string& footer);
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary,
+                      const std::string& description, const std::string& footer);
 
 // FILE: a trace. Without a name of its own it gets that of the file.
 void add_trace_argument(CLI::App& command, std::filesystem::path& path);
@@ -47,7 +49,11 @@ void add_trace_argument(CLI::App& command, std::filesystem::path& path);
 void add_json_flag(CLI::App& command, bool& json, const std::string& description);
 void add_time_limit(CLI::App& command, double& seconds, const std::string& description);
 
-// ---- output ----------------------------------------------------------------------------------------------------------
+// Refuses everything that is no whole number in this range, in a sentence.
+[[nodiscard]] CLI::Validator whole_number(std::uint64_t smallest, std::uint64_t largest);
+
+// ---- output
+// ----------------------------------------------------------------------------------------------------------
 
 // To stdout. Throws UsageError if it does not arrive there.
 void print_out(const std::string& text);

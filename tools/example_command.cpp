@@ -18,7 +18,8 @@ constexpr std::chrono::duration<double> time_limit = std::chrono::seconds(6);
 constexpr const char* summary = "show the curve of a built-in example";
 
 constexpr const char* description =
-    "Plans one training step of a network like GPT-2 medium (24 layers, 8 sequences of 512 tokens, Adam) for several budgets "
+    "Plans one training step of a network like GPT-2 medium (24 layers, 8 sequences of 512 tokens, Adam) for several "
+    "budgets "
     "and shows the overhead of each. Takes six seconds.";
 
 constexpr const char* footer = R"(Examples:
@@ -54,7 +55,8 @@ int run_example(const std::optional<std::filesystem::path>& output) {
   CurveOptions options;
   options.time_limit = time_limit;
   const Curve curve = curve_with_progress(trace, options);
-  print_out(introduction(trace, curve) + curve_text(curve) + what_next(output ? output->string() : "example.json", !!output));
+  print_out(introduction(trace, curve) + curve_text(curve) +
+            what_next(output ? output->string() : "example.json", !!output));
   return exit_done;
 }
 

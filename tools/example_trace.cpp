@@ -19,9 +19,12 @@ constexpr Bytes optimizer_state = 2 * all_weights;
 
 // Milliseconds.
 constexpr double multiply(Bytes rows, Bytes inner, Bytes columns) {
-  return 2.0 * static_cast<double>(rows) * static_cast<double>(inner) * static_cast<double>(columns) / 1e9;  // 1 TFLOP/s
+  return 2.0 * static_cast<double>(rows) * static_cast<double>(inner) * static_cast<double>(columns) /
+         1e9;  // 1 TFLOP/s
 }
-constexpr double move(Bytes bytes) { return static_cast<double>(bytes) / 4e7; }  // 40 GB/s
+constexpr double move(Bytes bytes) {
+  return static_cast<double>(bytes) / 4e7;
+}  // 40 GB/s
 
 class Builder {
  public:
@@ -35,7 +38,8 @@ class Builder {
     backward("embedding", {text}, move(2 * activation), embedding_weights, activation);
     for (Bytes layer = 0; layer < layers; ++layer) x = add_layer(fmt::format("layer {}: ", layer), x);
     const Id h = add_norm("final norm", x);
-    const Id logits = forward("head", {h, vocabulary_weights}, {tokens * vocabulary * number}, multiply(tokens, width, vocabulary));
+    const Id logits =
+        forward("head", {h, vocabulary_weights}, {tokens * vocabulary * number}, multiply(tokens, width, vocabulary));
     backward("head", {h, vocabulary_weights}, 2 * multiply(tokens, width, vocabulary), 0, tokens * vocabulary * number);
     forward("loss", {logits, text}, {number}, move(tokens * vocabulary * number));
     backward("loss", {logits, text}, move(2 * tokens * vocabulary * number), 0, tokens * vocabulary * number);
@@ -57,9 +61,9 @@ class Builder {
     const double product = multiply(batch * heads * length, width / heads, length);
     const Id softmax = forward(name + "softmax", {qkv}, {scores}, product + move(3 * scores), scores);
     backward(name + "softmax", {qkv, softmax}, 2 * product + move(4 * scores), 0, scores);
-    const Id dropped = add_dropout(name + "dropout", softmax);
-    const Id context = forward(name + "attention", {dropped, qkv}, {activation}, product);
-    backward(name + "attention", {dropped, qkv}, 2 * product, 0, scores);
+    const Id mask = add_mask(name + "dropout mask");
+    const Id context = forward(name + "attention", {softmax, mask, qkv}, {activation}, product + move(scores));
+    backward(name + "attention", {softmax, mask, qkv}, 2 * product + move(scores), 0, scores);
     return add_linear(name + "projection", context, weights, width, width);
   }
 
@@ -73,7 +77,8 @@ class Builder {
 
   Id add_linear(const std::string& name, Id x, Id weights, Bytes inner, Bytes columns) {
     const Id y = forward(name, {x, weights}, {tokens * columns * number}, multiply(tokens, inner, columns));
-    backward(name, {x, weights}, 2 * multiply(tokens, inner, columns), inner * columns * number, tokens * columns * number);
+    backward(name, {x, weights}, 2 * multiply(tokens, inner, columns), inner * columns * number,
+             tokens * columns * number);
     return y;
   }
 
@@ -83,12 +88,12 @@ class Builder {
     return y;
   }
 
-  Id add_dropout(const std::string& name, Id x) {
-    const Id y = forward(name, {x}, {scores, scores / number}, move(3 * scores));
-    const Id mask = y + 1;
-    trace_.tiers[0].entries.push_back({mask, trace_.values[mask].bytes / 8, move(scores / number), move(scores / number)});
-    backward(name, {mask}, move(3 * scores), 0, scores);
-    return y;
+  // Random numbers, one byte each; as bits they take an eighth. Making them takes longer than packing them.
+  Id add_mask(const std::string& name) {
+    constexpr Bytes bytes = scores / number;
+    const Id mask = forward(name, {}, {bytes}, move(10 * bytes));
+    trace_.tiers[0].entries.push_back({mask, bytes / 8, move(bytes), move(bytes)});
+    return mask;
   }
 
   // Its backward passes the gradient on and needs nothing.
@@ -99,12 +104,14 @@ class Builder {
   }
 
   Id outside(Bytes bytes) {
-    trace_.values.push_back({bytes, std::nullopt, Stretch{0, 0}, std::nullopt});  // held to the end, which is not known yet
+    trace_.values.push_back(
+        {bytes, std::nullopt, Stretch{0, 0}, std::nullopt});  // held to the end, which is not known yet
     return trace_.value_count() - 1;
   }
 
   // Gives the first output.
-  Id forward(std::string name, std::vector<Id> inputs, const std::vector<Bytes>& outputs, double cost, Bytes workspace = 0) {
+  Id forward(std::string name, std::vector<Id> inputs, const std::vector<Bytes>& outputs, double cost,
+             Bytes workspace = 0) {
     const Id index = static_cast<Id>(trace_.operators.size());
     Operator op{std::move(name), std::move(inputs), {}, cost, workspace, true};
     for (const Bytes bytes : outputs) {
@@ -145,6 +152,8 @@ class Builder {
 
 }  // namespace
 
-Trace example_trace() { return Builder().build(); }
+Trace example_trace() {
+  return Builder().build();
+}
 
 }  // namespace reprise::tools

@@ -24,7 +24,9 @@ std::string wrapped(const std::string& text, std::size_t indent) {
   return line.empty() ? result : result + margin + line + "\n";
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
 
 std::string paragraphs(const std::string& text) {
   std::string result;
@@ -37,7 +39,9 @@ std::string paragraphs(const std::string& text) {
   return result;
 }
 
-bool is_positional(const CLI::Option& option) { return option.get_lnames().empty() && option.get_snames().empty(); }
+bool is_positional(const CLI::Option& option) {
+  return option.get_lnames().empty() && option.get_snames().empty();
+}
 
 std::string spelling(const CLI::Option& option) {
   if (is_positional(option)) return option.get_name(true);
@@ -64,11 +68,15 @@ std::string usage(const CLI::App& app) {
 }
 
 std::string options(const CLI::App& app) {
-  std::string text;
-  for (const CLI::Option* option : app.get_options()) {
+  std::vector<const CLI::Option*> all = app.get_options();
+  // What is particular comes first.
+  std::stable_partition(all.begin(), all.end(),
+                        [&](const CLI::Option* option) { return option != app.get_help_ptr(); });
+  std::string text = "\nOptions:\n";
+  for (const CLI::Option* option : all) {
     text += fmt::format("  {}\n{}", spelling(*option), wrapped(option->get_description(), 8));
   }
-  return text.empty() ? "" : "\nOptions:\n" + text;
+  return text;
 }
 
 std::string commands(const CLI::App& app) {

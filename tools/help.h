@@ -7,7 +7,8 @@ namespace reprise::tools {
 
 class HelpFormatter : public CLI::FormatterBase {
  public:
-  // Of the description of an app, the first line is its summary, the rest are paragraphs. The footer is printed as it is.
+  // Of the description of an app, the first line is its summary, the rest are paragraphs. The footer is printed as it
+  // is.
   [[nodiscard]] std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
 };
 

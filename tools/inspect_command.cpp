@@ -16,8 +16,10 @@ struct InspectArguments {
 constexpr const char* summary = "show what is in a trace: counts, bytes, who sets the peak, what to forget";
 
 constexpr const char* description =
-    "Counts operators, moments, events and values; names the moment at which keeping everything has most bytes live and the "
-    "largest values there, the floor that no plan can go below, and what cannot be rebuilt; and lists the ten values that are "
+    "Counts operators, moments, events and values; names the moment at which keeping everything has most bytes live "
+    "and the "
+    "largest values there, the floor that no plan can go below, and what cannot be rebuilt; and lists the ten values "
+    "that are "
     "worth most to forget: many bytes, unused for long, rebuilt for little.";
 
 constexpr const char* footer = R"(Example:
@@ -30,8 +32,10 @@ Exit codes:
 
 constexpr const char* json_help =
     "Print the result as one JSON object on one line and nothing else: name, operators, moments, events, values, "
-    "outside_values, value_bytes, outside_bytes, largest_other_bytes, keep_everything_peak_bytes, floor_bytes, floor, cost, "
-    "event_cost, tiers, peak {moment, name, bytes, other_bytes, workspace_bytes, values}, worth_most [{value, bytes, maker, "
+    "outside_values, value_bytes, outside_bytes, largest_other_bytes, keep_everything_peak_bytes, floor_bytes, floor, "
+    "cost, "
+    "event_cost, tiers, peak {moment, name, bytes, other_bytes, workspace_bytes, values}, worth_most [{value, bytes, "
+    "maker, "
     "from_moment, until_moment, unused_cost, rebuild_cost, replays, at_peak}, ...], fixed {count, bytes, values}.";
 
 int run_inspect(const InspectArguments& arguments) {

@@ -8,7 +8,9 @@ namespace {
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may not wait");
 
-extern "C" void on_interrupt(int) { interrupted.store(true, std::memory_order_relaxed); }
+extern "C" void on_interrupt(int) {
+  interrupted.store(true, std::memory_order_relaxed);
+}
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 // stderr and an exit code.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -14,8 +15,10 @@ namespace {
 
 constexpr const char* description =
     "plan what to forget and what to replay, so that training fits a byte budget\n"
-    "A trace is a record of what a training step does: operators, the values they make, how long they take, when backward "
-    "needs what. Reprise reads it from a file and finds out which values to forget, when, and how to get them back, so that "
+    "A trace is a record of what a training step does: operators, the values they make, how long they take, when "
+    "backward "
+    "needs what. Reprise reads it from a file and finds out which values to forget, when, and how to get them back, so "
+    "that "
     "the live bytes never pass a budget and the step takes as little longer as possible.";
 
 constexpr const char* footer = R"(Start with:
@@ -29,12 +32,12 @@ Exit codes:
   3  no plan was found for this budget
 )";
 
-int fail(const std::string& command, const std::string& message, int code) {
-  std::string line = message;
-  for (char& c : line) {
-    if (c == '\n') c = ' ';  // one line, whatever happened
-  }
-  fmt::print(stderr, "{}: {}\n", command, line);
+// One line, whatever happened.
+int fail(const std::string& command, std::string message, int code) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  // The library says which of its rooms complains; here the command says more.
+  if (message.starts_with('[') && message.find("] ") != std::string::npos) message.erase(0, message.find("] ") + 2);
+  fmt::print(stderr, "{}: {}\n", command, message);
   return code;
 }
 
@@ -44,11 +47,26 @@ std::string spoken_to(const CLI::App& app) {
   return commands.empty() ? "reprise" : "reprise " + commands.front()->get_name();
 }
 
+// What the parser complains about, in the words of everything else.
+std::string in_words(const CLI::ParseError& error) {
+  const std::string text = error.what();
+  const std::string subject = text.substr(0, text.find_first_of(": "));
+  switch (static_cast<CLI::ExitCodes>(error.get_exit_code())) {
+    case CLI::ExitCodes::ArgumentMismatch:
+      return subject + (text.find("At Most") == std::string::npos ? " needs a value" : " can be given only once");
+    case CLI::ExitCodes::ExtrasError: return "not understood: " + text.substr(text.rfind(": ") + 2);
+    case CLI::ExitCodes::RequiredError: return subject + " is missing";
+    default: return text;
+  }
+}
+
 int wrong_usage(const CLI::App& app, const CLI::ParseError& error, const char* first_argument) {
   const std::string command = spoken_to(app);
-  std::string message = error.what();
+  std::string message = in_words(error);
   if (app.get_subcommands().empty()) {
-    message = first_argument ? fmt::format("there is no command '{}'", first_argument) : "a command is missing";
+    message = !first_argument            ? "COMMAND is missing"
+              : first_argument[0] == '-' ? fmt::format("not understood: {}", first_argument)
+                                         : fmt::format("there is no command '{}'", first_argument);
   }
   return fail(command, fmt::format("{}; see {} --help", message, command), exit_usage);
 }
@@ -93,4 +111,6 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace reprise::tools
 
-int main(int argc, char** argv) { return reprise::tools::run(argc, argv); }
+int main(int argc, char** argv) {
+  return reprise::tools::run(argc, argv);
+}

@@ -1,6 +1,9 @@
 // reprise plan: a plan for a budget.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -34,7 +37,8 @@ constexpr const char* summary = "find out what to forget and when to replay it, 
 constexpr const char* description =
     "Reads a trace and looks for the cheapest plan whose live bytes never pass the budget. The plan is proven by the "
     "interpreter before it is shown, and comes with a lower bound: how much cheaper any other plan could be at most.\n"
-    "Planning stops when the time is over, or earlier when the plan is proven to be optimal. Ctrl-C stops it with the best "
+    "Planning stops when the time is over, or earlier when the plan is proven to be optimal. Ctrl-C stops it with the "
+    "best "
     "plan so far; a second Ctrl-C ends the program.\n"
     "If no plan is found, the result tells the smallest budget for which one was found, and the moment and the values "
     "that keep it from going lower.";
@@ -55,17 +59,23 @@ Exit codes:
 )";
 
 constexpr const char* budget_help =
-    "The most bytes that may be live at any time: a number of bytes (1500000), with a unit (512MiB, 1.5GB), or a multiple of "
+    "The most bytes that may be live at any time: a number of bytes (1500000), with a unit (512MiB, 1.5GB), or a "
+    "multiple of "
     "the peak of keeping everything (0.8x). Required.";
 
 constexpr const char* json_help =
-    "Print the result as one JSON object on one line and nothing else: status (optimal, feasible, infeasible), planner, "
-    "cost, cost_ratio (cost over the cost of running everything once), overhead (cost_ratio - 1), peak_bytes, budget_bytes, "
-    "keep_everything_peak_bytes, floor_bytes, plain_cost, lower_bound, lower_bound_ratio, gap, replays, puts, gets, actions, "
-    "moves, seconds, cancelled, notes, name. If infeasible, also smallest_feasible_bytes and blocker, and cost, cost_ratio, "
+    "Print the result as one JSON object on one line and nothing else: status (optimal, feasible, infeasible), "
+    "planner, "
+    "cost, cost_ratio (cost over the cost of running everything once), overhead (cost_ratio - 1), peak_bytes, "
+    "budget_bytes, "
+    "keep_everything_peak_bytes, floor_bytes, plain_cost, lower_bound, lower_bound_ratio, gap, replays, puts, gets, "
+    "actions, "
+    "moves, seconds, cancelled, notes, name. If infeasible, also smallest_feasible_bytes and blocker, and cost, "
+    "cost_ratio, "
     "overhead, peak_bytes, gap, replays, puts, gets and actions are null.";
 
 void add_options(CLI::App& command, PlanArguments& arguments) {
+  constexpr int most = std::numeric_limits<int>::max();
   add_trace_argument(command, arguments.file);
   command.add_option("--budget", arguments.budget, budget_help)->type_name("BYTES")->required();
   command
@@ -76,46 +86,60 @@ void add_options(CLI::App& command, PlanArguments& arguments) {
   command
       .add_option("--segments", arguments.segments,
                   "For the planner segments, and chooses it: how many segments of equal length forward is cut into.")
-      ->type_name("K");
+      ->type_name("K")
+      ->check(whole_number(1, most));
   command
       .add_option("--every", arguments.every,
                   "For the planner every, and chooses it: how many operators a segment has. Default there: 4.")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(whole_number(1, most));
   command
-      .add_option("--slots", arguments.slots,
-                  "For the planners revolve, which it chooses, and h-revolve: how many states are remembered in memory, the "
-                  "first one included. Default there: as many as the budget allows.")
-      ->type_name("S");
-  add_time_limit(command, arguments.time_limit, "How long to plan, in seconds. More time: cheaper plans, sharper bounds. Default: 5.");
+      .add_option(
+          "--slots", arguments.slots,
+          "For the planners revolve, which it chooses, and h-revolve: how many states are remembered in memory, the "
+          "first one included. Default there: as many as the budget allows.")
+      ->type_name("S")
+      ->check(whole_number(1, most));
+  add_time_limit(command, arguments.time_limit,
+                 "How long to plan, in seconds. More time: cheaper plans, sharper bounds. Default: 5.");
   command
       .add_option("--moves", arguments.moves,
                   "Make this many moves and read no clock, so that the same file, budget and seed give the same plan "
                   "everywhere. --time-limit is not looked at then.")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(whole_number(1, std::numeric_limits<std::uint64_t>::max()));
   command
-      .add_option("--seed", arguments.seed, "Start of the random numbers of the search. Another seed may find another plan. Default: 1.")
-      ->type_name("N");
+      .add_option("--seed", arguments.seed,
+                  "Start of the random numbers of the search. Another seed may find another plan. Default: 1.")
+      ->type_name("N")
+      ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
   command.add_option("--output", arguments.output, "Write the plan to this file, if there is one.")->type_name("FILE");
   add_json_flag(command, arguments.json, json_help);
 }
 
 // An option of one planner chooses it, and contradicts any other.
-void choose_planner(const PlanArguments& arguments, PlanOptions& options) {
+std::string planner_of(const PlanArguments& arguments) {
   struct Choice {
     const char* option;
     bool given;
-    const char* planner;
-    const char* other_planner;
+    std::string planner, other_planner;
   };
+  std::optional<std::string> planner = arguments.planner;
+  if (planner)
+    std::transform(planner->begin(), planner->end(), planner->begin(), [](char c) {
+      return c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    });
   for (const Choice& choice : {Choice{"--segments", arguments.segments.has_value(), "segments", "segments"},
                                Choice{"--every", arguments.every.has_value(), "every", "every"},
                                Choice{"--slots", arguments.slots.has_value(), "revolve", "h-revolve"}}) {
     if (!choice.given) continue;
-    if (!arguments.planner && options.planner == "best") options.planner = choice.planner;
-    if (options.planner != choice.planner && options.planner != choice.other_planner) {
-      throw UsageError(fmt::format("{} is for the planner {}, not for {}", choice.option, choice.planner, options.planner));
+    if (!planner) planner = choice.planner;
+    if (planner != choice.planner && planner != choice.other_planner) {
+      throw UsageError(fmt::format("{} is for the planner {}, not for {}", choice.option, choice.planner, *planner));
     }
   }
+  if (planner == "segments" && !arguments.segments) throw UsageError("the planner segments needs --segments K");
+  return planner.value_or("best");
 }
 
 Bytes budget_of(const PlanArguments& arguments, const Trace& trace) {
@@ -128,6 +152,7 @@ Bytes budget_of(const PlanArguments& arguments, const Trace& trace) {
 
 PlanOptions options_of(const PlanArguments& arguments, const Trace& trace) {
   PlanOptions options;
+  options.planner = planner_of(arguments);
   options.budget = budget_of(arguments, trace);
   options.segments = arguments.segments;
   options.every = arguments.every;
@@ -135,8 +160,6 @@ PlanOptions options_of(const PlanArguments& arguments, const Trace& trace) {
   options.time_limit = std::chrono::duration<double>(arguments.time_limit);
   options.moves = arguments.moves;
   options.seed = arguments.seed;
-  options.planner = arguments.planner.value_or("best");
-  choose_planner(arguments, options);
   return options;
 }
 
@@ -161,8 +184,8 @@ int run_plan(const PlanArguments& arguments) {
   if (saved) save([&] { write_plan(*arguments.output, result.plan); });
   std::string text = arguments.json ? json_line(trace, result) + "\n" : to_text(trace, result);
   if (saved && !arguments.json) {
-    text += fmt::format("  {:<12}{}; to prove it again: reprise simulate {} {}\n", "saved as", arguments.output->string(),
-                        arguments.file.string(), arguments.output->string());
+    text += fmt::format("  {:<12}{}; to prove it again: reprise simulate {} {}\n", "saved as",
+                        arguments.output->string(), arguments.file.string(), arguments.output->string());
   }
   print_out(text);
   return result.has_plan() ? exit_done : exit_infeasible;

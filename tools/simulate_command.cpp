@@ -18,8 +18,10 @@ struct SimulateArguments {
 constexpr const char* summary = "execute a plan on a trace and check every action";
 
 constexpr const char* description =
-    "Executes the plan action by action: inputs have to be resident, each moment runs once and in order, tiers keep to their "
-    "capacity, live bytes never pass the plan's budget. A plan that breaks a rule is refused with the first action that "
+    "Executes the plan action by action: inputs have to be resident, each moment runs once and in order, tiers keep to "
+    "their "
+    "capacity, live bytes never pass the plan's budget. A plan that breaks a rule is refused with the first action "
+    "that "
     "does, the value it is about and the rule. The peak and the cost of a valid plan are what it really needs.";
 
 constexpr const char* footer = R"(Example:
@@ -33,8 +35,10 @@ Exit codes:
 )";
 
 constexpr const char* json_help =
-    "Print the result as one JSON object on one line and nothing else: valid, name, cost, cost_ratio, overhead, peak_bytes, "
-    "peak_action, budget_bytes, keep_everything_peak_bytes, replays, puts, gets, replay_cost, tier_cost, tier_peak_bytes, "
+    "Print the result as one JSON object on one line and nothing else: valid, name, cost, cost_ratio, overhead, "
+    "peak_bytes, "
+    "peak_action, budget_bytes, keep_everything_peak_bytes, replays, puts, gets, replay_cost, tier_cost, "
+    "tier_peak_bytes, "
     "actions. If the plan is not valid, also broken {rule, action, value, sentence}, and cost, cost_ratio, overhead, "
     "peak_bytes and peak_action are null.";
 
@@ -52,7 +56,9 @@ void add_simulate(CLI::App& app, Run& run) {
   CLI::App* const command = add_command(app, "simulate", summary, description, footer);
   const auto arguments = std::make_shared<SimulateArguments>();
   add_trace_argument(*command, arguments->file);
-  command->add_option("PLAN", arguments->plan, "A plan, as written by 'reprise plan --output'.")->type_name("")->required();
+  command->add_option("PLAN", arguments->plan, "A plan, as written by 'reprise plan --output'.")
+      ->type_name("")
+      ->required();
   add_json_flag(*command, arguments->json, json_help);
   command->callback([arguments, &run] { run = [arguments] { return run_simulate(*arguments); }; });
 }

@@ -14,9 +14,11 @@ namespace reprise {
 namespace {
 
 // Shares of the effort after which a phase ends.
-constexpr double seeds_until = 0.08, fitting_until = 0.25, guided_until = 0.45, give_up_at = 0.7;
+constexpr double seeds_until = 0.08, fitting_until = 0.25, programs_until = 0.4, guided_until = 0.45, give_up_at = 0.7;
 // Shares that a phase may take.
-constexpr double guided_share = 0.06, pruning_share = 0.06, sharpening_share = 0.12;
+constexpr double guided_share = 0.05, pruning_share = 0.03, lineage_share = 0.1, sharpening_share = 0.12;
+// Traces of this many moments get an integer program at once: it often proves the first good plan optimal.
+constexpr Id small_enough = 600;
 
 class BestPlanner {
  public:
@@ -37,10 +39,14 @@ class BestPlanner {
     if (!search_.offer(plain_)) {
       start_from_heuristics();
       find_something_that_fits();
-      solve_program({}, false, guided_until - guided_share);
-      start_from_guided_heuristics();
       prune_the_best_starts();
-      if (small_program()) solve_program({}, true, effort_.spent() + sharpening_share);
+      for (const int pivots : {0, 1}) {
+        solve_program(pivots, false, programs_until);
+        start_from_guided_heuristics();
+        prune_the_best_starts();
+      }
+      if (problem_.moments <= small_enough) solve_program(1, true, effort_.spent() + sharpening_share);
+      compete();
       anneal_until(0.7);
       sharpen_bound();
       anneal_until(1);
@@ -56,11 +62,8 @@ class BestPlanner {
 
   // ---- starts ----
   void take_start(std::optional<std::vector<Id>> nodes) {
-    if (!nodes) return;
-    double cost = 0;
-    for (const Id n : *nodes) cost += problem_.cost[n];
-    search_.offer(*nodes);
-    starts_.push_back({cost, std::move(*nodes)});
+    if (!nodes || !search_.offer(*nodes)) return;
+    starts_.push_back({cost_of(*nodes), std::move(*nodes)});
   }
 
   void start_from_heuristics() {
@@ -104,6 +107,7 @@ class BestPlanner {
     const double unit = search_.unit_of(plain_);
     search_.penalty(5 * unit);
     search_.anneal(plain_, fitting_until, 0.3 * unit, 0.1 * unit, true);
+    if (search_.has_best()) starts_.push_back({search_.best_cost(), search_.best()});
   }
 
   void start_from_guided_heuristics() {
@@ -118,20 +122,46 @@ class BestPlanner {
     }
   }
 
+  // The best of the starts collected since the last time becomes a lineage of its own.
   void prune_the_best_starts() {
-    if (search_.has_best()) starts_.push_back({search_.best_cost(), search_.best()});
     std::stable_sort(starts_.begin(), starts_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     const double until = effort_.spent() + pruning_share;
+    double best_cost = std::numeric_limits<double>::infinity();
+    std::vector<Id> best;
     for (const auto& [cost, nodes] : starts_) {
       if (done() || (effort_.reads_clock() && effort_.spent() > until)) break;
-      search_.prune(nodes);
+      std::vector<Id> pruned = search_.prune(nodes);
+      if (cost_of(pruned) >= best_cost) continue;
+      best_cost = cost_of(pruned);
+      best = std::move(pruned);
     }
     starts_.clear();
-    search_.penalty(5 * search_.unit_of(best_or_plain()));
+    if (!best.empty()) lineages_.push_back(std::move(best));
+  }
+  [[nodiscard]] double cost_of(const std::vector<Id>& nodes) const {
+    double cost = 0;
+    for (const Id n : nodes) cost += problem_.cost[n];
+    return cost;
   }
 
   // ---- search ----
   [[nodiscard]] const std::vector<Id>& best_or_plain() const { return search_.has_best() ? search_.best() : plain_; }
+
+  // Starts of different kinds lead into different valleys, and the best start does not always lead into the deepest
+  // one: each lineage has its try.
+  void compete() {
+    for (std::size_t i = 0; i < lineages_.size() && lineages_.size() > 1 && !done(); ++i) {
+      Search lineage(problem_, options_.seed + 1 + i, effort_);
+      lineage.lower_bound = search_.lower_bound;
+      lineage.on_tick = search_.on_tick;
+      const double unit = lineage.unit_of(lineages_[i]);
+      lineage.penalty(5 * unit);
+      lineage.anneal(lineages_[i], effort_.spent() + lineage_share, 0.3 * unit, 0.003 * unit);
+      if (lineage.has_best()) search_.offer(lineage.best());
+    }
+    lineages_.clear();
+    search_.penalty(5 * search_.unit_of(best_or_plain()));
+  }
 
   // Cycles from hot to cold, each from the best schedule and longer than the one before.
   void anneal_until(double share) {
@@ -139,7 +169,7 @@ class BestPlanner {
   }
   void anneal_once(double share) {
     const double unit = search_.unit_of(best_or_plain());
-    const double hot = 0.3 * unit * (cycles_ == 0 ? 1 : std::pow(10, 0.5 - 1.8 * random_.unit()));
+    const double hot = 0.3 * unit * (cycles_ == 0 ? 1 : std::pow(10, 1.0 - 2.3 * random_.unit()));
     const double until = std::min(share, effort_.spent() + cycle_share_);
     const std::vector<Id> start = search_.has_best() ? search_.best() : cycles_ == 0 ? plain_ : search_.current();
     search_.anneal(start, until, hot, hot / 100);
@@ -163,32 +193,61 @@ class BestPlanner {
     if (std::find(notes_.begin(), notes_.end(), sentence) == notes_.end()) notes_.push_back(std::move(sentence));
   }
 
-  void solve_program(std::vector<Id> pivots, bool integers, double until_share) {
+  // The moment at which the plain order needs most, and others spread over the stretch where it is above the budget.
+  [[nodiscard]] std::vector<Id> pivots(int count) const {
+    if (count == 0) return {};
+    const Schedule plain(problem_);
+    const auto live = [&](Id m) { return plain.live_at(plain.first_of(m)); };
+    Id turn = 0, first = problem_.moments, last = 0;
+    for (Id m = 0; m < problem_.moments; ++m) {
+      if (live(m) > live(turn)) turn = m;
+      if (live(m) <= problem_.budget) continue;
+      first = std::min(first, m);
+      last = m;
+    }
+    std::vector<Id> chosen{turn};
+    for (int i = 1; i < count; ++i) {
+      chosen.push_back(first + static_cast<Id>(static_cast<std::int64_t>(last - first) * i / count));
+    }
+    std::sort(chosen.begin(), chosen.end());
+    chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+    return chosen;
+  }
+
+  // By what programs of this kind have been seen to take.
+  [[nodiscard]] bool affordable(const BoundProgram& program, double until_share) const {
+    const auto left = effort_.seconds_until(until_share);
+    if (!left) return program.nonzeros() <= largest_program_without_clock;
+    const double seconds = 0.2 * std::pow(static_cast<double>(program.nonzeros()) / 18'000, 1.5);
+    return program.nonzeros() <= largest_program && (program.has_pivots() ? seconds : seconds / 5) < *left;
+  }
+
+  void solve_program(int pivot_count, bool integers, double until_share) {
+    guidance_.reset();
     if (done() || !may_solve()) return;
-    const BoundProgram program(problem_, uses_, std::move(pivots));
-    if (program.nonzeros() > largest_program) return;
+    const BoundProgram program(problem_, uses_, pivots(pivot_count));
+    if (!affordable(program, until_share)) return;
     SolveOptions solving;
     solving.integers = integers;
     solving.seconds = effort_.seconds_until(until_share);
     solving.stop = [this] { return effort_.cancelled(); };
     auto found = program.solve(solving);
     if (found.cost) search_.lower_bound = std::max(search_.lower_bound, *found.cost);
-    if (found.absent && found.complete && !integers) guidance_ = std::move(found.absent);
+    if (found.complete && !integers) guidance_ = std::move(found.absent);
     report();
   }
 
-  [[nodiscard]] bool small_program() const { return problem_.moments <= 600; }
-
-  // When the search has had its first successes: the same program with pivots, and with whole numbers.
+  // When the search has had its first successes: with as many pivots as the time allows, and in whole numbers.
   void sharpen_bound() {
     if (!search_.has_best() || !effort_.reads_clock()) return;
-    // As many pivots as the time allows, by what programs of this kind have been seen to take.
-    const double seconds = sharpening_share * options_.time_limit.count();
-    const double room = 60'000 * std::sqrt(std::max(seconds, 0.01));
-    const int pivots = static_cast<int>(std::clamp(room / std::max<Id>(1, problem_.moments), 0.0, 60.0));
-    std::vector<Id> list; for (int k=1;k<=pivots;++k) list.push_back((Id)((std::int64_t)problem_.moments*k/(pivots+1)));
-    if (pivots > 0) solve_program(list, false, effort_.spent() + sharpening_share);
-    if (!small_program()) solve_program({}, true, effort_.spent() + sharpening_share);
+    const double until = effort_.spent() + sharpening_share;
+    for (const int count : {24, 12, 6, 3, 1}) {
+      if (done() || !may_solve()) return;
+      if (!affordable(BoundProgram(problem_, uses_, pivots(count)), until)) continue;
+      solve_program(count, false, until);
+      break;
+    }
+    if (problem_.moments > small_enough) solve_program(1, true, effort_.spent() + sharpening_share);
   }
 
   // ---- telling ----
@@ -228,6 +287,7 @@ class BestPlanner {
   Random random_;
   std::vector<Id> plain_;
   std::vector<std::pair<double, std::vector<Id>>> starts_;
+  std::vector<std::vector<Id>> lineages_;
   std::optional<Guidance> guidance_;
   double cycle_share_ = 1.0 / 60;
   int cycles_ = 0, sharpenings_ = 0;

@@ -24,6 +24,7 @@ namespace reprise {
 
 // Programs larger than this take longer than they are worth; in non-zero coefficients.
 inline constexpr std::size_t largest_program = 1'500'000;
+inline constexpr std::size_t largest_program_without_clock = 150'000;  // where no time limit can stop it
 
 class BoundProgram {
  public:
@@ -40,6 +41,7 @@ class BoundProgram {
   [[nodiscard]] Result solve(const SolveOptions& options) const;
 
   [[nodiscard]] std::size_t nonzeros() const { return program_.nonzeros(); }
+  [[nodiscard]] bool has_pivots() const { return !pivots_.empty(); }
 
  private:
   // A stretch of the plain order during which a value is there: made, or let go by the program, at `start`, and used.

@@ -135,28 +135,22 @@ Plan plan_of_steps(const Trace& trace, const Timeline& timeline, const Chain& ch
   return Translator(trace, timeline, chain, tier).translate(steps, budget);
 }
 
-std::optional<Plan> plan_with_most_slots(const Trace& trace, const PlanOptions& options, int low, int high,
-                                         const std::function<Plan(int)>& plan_with) {
-  std::optional<Plan> best;
-  bool best_fits = false;
-  Bytes best_peak = 0;
-  const auto fits = [&](int slots) {
+SlotPlan plan_with_most_slots(const Trace& trace, const PlanOptions& options, int low, int high,
+                              const std::function<Plan(int)>& plan_with) {
+  const auto attempt = [&](int slots) {
     Plan plan = plan_with(slots);
     const Bytes peak = simulate(trace, plan, {.record_live = false, .check_budget = false}).peak;
-    const bool does = peak <= options.budget;
-    // While bisecting, a plan that fits has more slots than every earlier one that did.
-    if (!best || does || (!best_fits && peak < best_peak)) {
-      best = std::move(plan);
-      best_fits = does;
-      best_peak = peak;
-    }
-    return does;
+    return SlotPlan{std::move(plan), slots, peak};
   };
-  if (fits(high)) return best;
-  --high;
+  SlotPlan best = attempt(high--);
+  if (best.peak <= options.budget) return best;
   while (low <= high && !(options.cancel && options.cancel->load(std::memory_order_relaxed))) {
     const int middle = low + (high - low) / 2;
-    if (fits(middle)) {
+    SlotPlan plan = attempt(middle);
+    const bool fits = plan.peak <= options.budget;
+    // A plan that fits has more slots than every earlier one that did.
+    if (fits || plan.peak < best.peak) best = std::move(plan);
+    if (fits) {
       low = middle + 1;
     } else {
       high = middle - 1;

@@ -17,9 +17,15 @@ namespace reprise {
 [[nodiscard]] Plan plan_of_steps(const Trace&, const Timeline&, const Chain&, const ChainSteps&, std::optional<Id> tier,
                                  Bytes budget);
 
+struct SlotPlan {
+  Plan plan;
+  int slots = 0;
+  Bytes peak = 0;
+};
+
 // Of the plans for low..high slots the one with most slots that fits the budget, found by bisection; if none fits, the
-// one with the smallest peak that was tried. Stops early when the options say so.
-[[nodiscard]] std::optional<Plan> plan_with_most_slots(const Trace&, const PlanOptions&, int low, int high,
-                                                       const std::function<Plan(int)>& plan_with);
+// one with the smallest peak that was tried. At least one is tried, whatever the options say about stopping early.
+[[nodiscard]] SlotPlan plan_with_most_slots(const Trace&, const PlanOptions&, int low, int high,
+                                            const std::function<Plan(int)>& plan_with);
 
 }  // namespace reprise

@@ -11,6 +11,7 @@ namespace {
 
 // Longer chains are joined to this many layers.
 constexpr std::size_t most_layers = 1000;
+constexpr std::size_t most_layers_even = 300;
 constexpr int most_units = 500;
 
 // As many units as the work, layers^3 / 6 * units additions, allows.
@@ -19,36 +20,57 @@ int units_for(std::size_t layers, double work) {
   return static_cast<int>(std::clamp(work * 6 / std::max(cube, 1.0), 1.0, static_cast<double>(most_units)));
 }
 
-// The programme's plan, or, if nothing fits the budget, the one with the smallest peak.
-std::optional<Plan> plan_for(const Trace& trace, const Timeline& timeline, const Chain& chain,
-                             const PlanOptions& options, int units) {
-  const ChainProblem problem = measure_chain(trace, timeline, chain);
-  ChainProgrammeOptions programme{.units = units, .smallest = false, .cancel = options.cancel};
-  auto solution = solve_chain(problem, options.budget, programme);
-  if (!solution) {
-    programme.smallest = true;
-    solution = solve_chain(problem, largest_bytes, programme);
-  }
-  if (!solution) return std::nullopt;
-  return plan_of_steps(trace, timeline, chain, solution->steps, std::nullopt, options.budget);
+// A schedule for a chain in a trace.
+struct Candidate {
+  Chain chain;
+  std::optional<ChainProgramme> programme;
+};
+
+Candidate solve(const Trace& trace, const Timeline& timeline, Chain chain, Bytes budget, double work,
+                ChainProgrammeOptions options) {
+  options.units = units_for(chain.layers.size(), work);
+  auto programme = solve_chain(measure_chain(trace, timeline, chain), budget, options);
+  return {std::move(chain), std::move(programme)};
+}
+
+std::optional<Plan> plan_of(const Trace& trace, const Timeline& timeline, const Candidate& candidate, Bytes budget) {
+  if (!candidate.programme) return std::nullopt;
+  return plan_of_steps(trace, timeline, candidate.chain, candidate.programme->steps, std::nullopt, budget);
 }
 
 }  // namespace
 
 std::optional<Plan> plan_chain(const Trace& trace, const PlanOptions& options) {
+  // 500 units for up to 586 layers, 100 for 1000; about ten seconds at most.
+  constexpr double work = 1.68e10, work_even = 1.6e9;
   const Timeline timeline(trace);
   const Chain chain = joined(trace, timeline, chain_of(trace, timeline, "chain"), most_layers);
-  // 500 units for up to 586 layers, 100 for 1000.
-  return plan_for(trace, timeline, chain, options, units_for(chain.layers.size(), 1.68e10));
+  Candidate best = solve(trace, timeline, chain, options.budget, work, {.cancel = options.cancel});
+  if (!best.programme || !best.programme->exact) {
+    // Many small layers lose more by rounding up than by being joined.
+    Candidate even = solve(trace, timeline, joined(trace, timeline, chain, most_layers_even), options.budget, work_even,
+                           {.rounding = ChainProgrammeOptions::Rounding::even, .cancel = options.cancel});
+    if (even.programme && (!best.programme || even.programme->cost < best.programme->cost)) best = std::move(even);
+  }
+  if (!best.programme) {
+    best = solve(trace, timeline, chain, largest_bytes, work, {.smallest = true, .cancel = options.cancel});
+  }
+  return plan_of(trace, timeline, best, options.budget);
 }
 
 std::optional<Plan> plan_coarse_chain(const Trace& trace, const PlanOptions& options, double work) {
   const Timeline timeline(trace);
-  const auto layers_for = [&](double units) { return static_cast<std::size_t>(std::cbrt(work * 6 / units)); };
-  const Chain chain = joined(trace, timeline, coarse_chain_of(trace, timeline),
-                             std::clamp<std::size_t>(layers_for(100), 2, most_layers));
+  // At least a hundred units, or units would be larger than what is to be remembered.
+  const auto layers = static_cast<std::size_t>(std::cbrt(work * 6 / 100));
+  const Chain chain =
+      joined(trace, timeline, coarse_chain_of(trace, timeline), std::clamp<std::size_t>(layers, 2, most_layers_even));
   if (chain.layers.size() < 2) return std::nullopt;
-  return plan_for(trace, timeline, chain, options, units_for(chain.layers.size(), work));
+  Candidate best = solve(trace, timeline, chain, options.budget, work,
+                         {.rounding = ChainProgrammeOptions::Rounding::even, .cancel = options.cancel});
+  if (!best.programme) {
+    best = solve(trace, timeline, chain, largest_bytes, work, {.smallest = true, .cancel = options.cancel});
+  }
+  return plan_of(trace, timeline, best, options.budget);
 }
 
 }  // namespace reprise

@@ -75,6 +75,17 @@ class Shaper {
     };
     for (const Cut& cut : cuts_) add(cut.before, cut.state);
     if (turn_ > 0) add(turn_, std::nullopt);
+    keep_what_is_held_from_a_later_layer_on();
+  }
+
+  // For the program to take hold of a value is no input of any moment, but needs the value all the same.
+  void keep_what_is_held_from_a_later_layer_on() {
+    for (Id v = 0; v < trace_.value_count(); ++v) {
+      const auto& held = trace_.values[v].held;
+      if (!is_in_chain(v) || !held) continue;
+      const Id last_layer = layer_of_[v] + is_state_[v];
+      if (held->first >= chain_.layers[last_layer].end) chain_.kept[v] = 1;
+    }
   }
 
   [[nodiscard]] bool is_in_chain(Id v) const { return layer_of_[v] != no_layer && !chain_.kept[v]; }
@@ -130,16 +141,21 @@ class Shaper {
     for (const Id v : out_of_order) chain_.kept[v] = 1;
   }
 
-  // A layer that backward passes over joins the next one.
+  // A layer that backward passes over joins a neighbour: the next one, or the one before it if that saves a cut whose
+  // state backward needs.
   bool join_layers_without_backward() {
-    std::vector<Cut> remaining;
-    const auto& layers = chain_.layers;
-    const auto passed_over = [&](std::size_t i) { return layers[i].backward_first == layers[i].backward_end; };
+    std::vector<char> removed(cuts_.size(), 0);
+    const auto needed = [&](const Cut& cut) { return cut.state && timeline_.last_needed(*cut.state) >= turn_; };
+    bool changed = false;
     for (std::size_t i = 0; i < cuts_.size(); ++i) {
-      if (!passed_over(i)) remaining.push_back(cuts_[i]);
+      const Layer& layer = chain_.layers[i];
+      if (layer.backward_first != layer.backward_end) continue;
+      const bool joins_previous = i > 0 && needed(cuts_[i]) && !needed(cuts_[i - 1]);
+      removed[joins_previous ? i - 1 : i] = 1;
+      changed = true;
     }
-    const bool changed = remaining.size() != cuts_.size();
-    cuts_ = std::move(remaining);
+    std::size_t at = 0;
+    std::erase_if(cuts_, [&](const Cut&) { return removed[at++] != 0; });
     return changed;
   }
 

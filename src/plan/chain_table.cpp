@@ -14,7 +14,8 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 
 // ---- units ----------------------------------------------------------------------------------------------------------
 
-std::optional<ChainUnits> ChainUnits::choose(const ChainProblem& problem, Bytes budget, int most_units) {
+std::optional<ChainUnits> ChainUnits::choose(const ChainProblem& problem, Bytes budget,
+                                             const ChainProgrammeOptions& options) {
   const auto& layers = problem.layers;
   const auto [smallest, largest] = std::minmax_element(
       layers.begin(), layers.end(), [](const ChainLayer& a, const ChainLayer& b) { return a.waiting < b.waiting; });
@@ -35,11 +36,16 @@ std::optional<ChainUnits> ChainUnits::choose(const ChainProblem& problem, Bytes 
     divisor = std::gcd(divisor, std::gcd(l.state_bytes, l.tape_bytes));
   }
   if (budget < units.least) return std::nullopt;
-  const Bytes room = std::min(budget - units.least, most - units.least + all);
-  const Bytes parts = std::max(most_units, 1);
+  const Bytes at_most = most - units.least + all;
+  Bytes room = std::min(budget - units.least, at_most);
+  const Bytes parts = std::max(options.units, 1);
   divisor = std::max<Bytes>(divisor, 1);
   units.exact = room / divisor <= parts;
   units.unit = units.exact ? divisor : room / parts + (room % parts != 0);
+  // With even rounding, a schedule for a bit more than the budget may fit.
+  if (!units.exact && options.rounding == ChainProgrammeOptions::Rounding::even) {
+    room = std::min(room + room / 16, at_most);
+  }
   units.remainder = room % units.unit;
   units.width = static_cast<int>(room / units.unit) + 1;
   return units;
@@ -55,7 +61,7 @@ int ChainUnits::to_have_free(Bytes live) const {
 
 // ---- the table ------------------------------------------------------------------------------------------------------
 
-ChainTable::ChainTable(const ChainProblem& problem, const ChainUnits& units)
+ChainTable::ChainTable(const ChainProblem& problem, const ChainUnits& units, ChainProgrammeOptions::Rounding rounding)
     : layers_(problem.layers),
       n_(static_cast<int>(problem.layers.size())),
       units_(units),
@@ -65,13 +71,23 @@ ChainTable::ChainTable(const ChainProblem& problem, const ChainUnits& units)
       tape_units_(n_ + 1, 0),
       columns_(n_ + 1),
       loose_(static_cast<std::size_t>(n_) * units.width, infinite) {
-  state_units_[0] = units.to_remember(problem.input_bytes);
   for (int k = 1; k <= n_; ++k) {
     advance_sum_[k] = advance_sum_[k - 1] + layer(k).advance_cost;
     run_sum_[k] = run_sum_[k - 1] + layer(k).run_cost;
-    state_units_[k] = units.to_remember(layer(k).state_bytes);
-    tape_units_[k] = units.to_remember(layer(k).tape_bytes);
   }
+  const bool up = rounding == ChainProgrammeOptions::Rounding::up || units.exact;
+  const auto round = [&](std::vector<int>& result, auto bytes_of) {
+    Bytes sum = 0, rounded = 0;  // of all so far, rounded in units
+    for (int k = 0; k <= n_; ++k) {
+      sum += bytes_of(k);
+      const Bytes nearest = sum / units.unit + (sum % units.unit * 2 >= units.unit);
+      result[k] =
+          up ? units.to_remember(bytes_of(k)) : static_cast<int>(std::min<Bytes>(nearest - rounded, units.width));
+      rounded = nearest;
+    }
+  };
+  round(state_units_, [&](int k) { return k == 0 ? problem.input_bytes : layer(k).state_bytes; });
+  round(tape_units_, [&](int k) { return k == 0 ? 0 : layer(k).tape_bytes; });
 }
 
 bool ChainTable::fill(const std::atomic<bool>* cancel) {
@@ -82,9 +98,12 @@ bool ChainTable::fill(const std::atomic<bool>* cancel) {
       at_hand_[t - first] = columns_[t];
       fill_single(t, at_hand_[t - first]);
     }
-    for (int s = last - 1; s >= 1; --s) {
+    for (int highest = last - 1; highest >= 1;) {
       if (cancel && cancel->load(std::memory_order_relaxed)) return false;
-      fill_rows(s, first, last);
+      // Next to the diagonal a square would read itself.
+      const int lowest = highest >= first ? highest : std::max(highest - tile + 1, 1);
+      fill_square(lowest, highest, first, last);
+      highest = lowest - 1;
     }
     first = last + 1;
   }
@@ -97,23 +116,38 @@ void ChainTable::fill_single(int t, Column& at_hand) {
     const int low = units_.to_have_free(std::max(live, l.backward));
     if (low < units_.width) std::fill(at + low, at + units_.width, cost);
   };
-  fill_from(row(t, t), t == n_ ? l.first.tape : l.waiting + l.fresh_retape, single_cost(t));
+  fill_from(row(t, t), tape_bytes(t, t, Input::remembered), single_cost(t));
   if (t < n_) fill_from(loose_.data() + offset(t), l.waiting + l.loose_retape, l.loose_retape_cost);
   fill_at_hand(t, t, at_hand);
 }
 
-// Rows (s, first..last). Rows of the same columns for larger s, and all earlier columns, are there.
-void ChainTable::fill_rows(int s, int first, int last) {
-  std::array<Way, tile> ways{};
-  const int from = std::max(first, s + 1);
-  for (int r = s + 1; r <= first; ++r) {
-    for (int t = from; t <= last; ++t) advance_and_come_back(s, r, t, at_hand_[t - first], ways[t - first]);
+// Rows (lowest..highest, first..last). Rows of the same columns for larger s, and all earlier columns, are there.
+void ChainTable::fill_square(int lowest, int highest, int first, int last) {
+  std::array<std::array<Way, tile>, tile> ways{};
+  const int from = std::max(first, highest + 1);
+  for (int s = lowest; s <= highest; ++s) {
+    for (int t = from; t <= last; ++t) {
+      for (int r = s + 1; r <= highest; ++r) extend(ways[s - lowest][t - first], s, r, t);
+    }
   }
-  for (int t = from; t <= last; ++t) {
-    Column& at_hand = at_hand_[t - first];
-    for (int r = std::max(s, first) + 1; r <= t; ++r) advance_and_come_back(s, r, t, at_hand, ways[t - first]);
-    tape_first(s, t, at_hand);
-    fill_at_hand(s, t, at_hand);
+  // The places that no entry of the square depends on, which are nearly all of them, for all entries together.
+  for (int r = highest + 1; r <= first; ++r) {
+    for (int s = lowest; s <= highest; ++s) {
+      for (int t = from; t <= last; ++t) {
+        advance_and_come_back(s, r, t, at_hand_[t - first], ways[s - lowest][t - first]);
+      }
+    }
+  }
+  for (int s = highest; s >= lowest; --s) {
+    for (int t = from; t <= last; ++t) {
+      Column& at_hand = at_hand_[t - first];
+      Way near;
+      for (int r = s + 1; r <= highest; ++r) advance_and_come_back(s, r, t, at_hand, near);
+      Way& far = ways[s - lowest][t - first];
+      for (int r = std::max(highest, first) + 1; r <= t; ++r) advance_and_come_back(s, r, t, at_hand, far);
+      tape_first(s, t, at_hand);
+      fill_at_hand(s, t, at_hand);
+    }
   }
 }
 
@@ -133,7 +167,8 @@ void ChainTable::advance_and_come_back(int s, int r, int t, const Column& at_han
 void ChainTable::tape_first(int s, int t, const Column& at_hand) {
   const bool remembers_state = layer(s).needs_state;
   const int units = tape_units_[s] + (remembers_state ? state_units_[s] : 0);
-  const int low = std::max(tape_needed(s, t), units);
+  const int low =
+      std::max(units_.to_have_free(std::max(tape_bytes(s, t, Input::remembered), layer(s).backward)), units);
   if (low >= units_.width) return;
   const double* rest = remembers_state ? row(s + 1, t) : at_hand.data() + offset(s + 1);
   lower_to_sum(row(s, t) + low, rest + (low - units), units_.width - low, tape_cost(s, t));
@@ -147,15 +182,13 @@ void ChainTable::fill_at_hand(int s, int t, Column& at_hand) const {
   if (state < units_.width) std::copy(row(s, t), row(s, t) + (units_.width - state), result + state);
   const ChainLayer& l = layer(s);
   if (l.needs_input) return;
+  const int needed = units_.to_have_free(std::max(tape_bytes(s, t, Input::counted), l.backward));
   if (s == t) {
-    const Bytes live = t == n_ ? l.first.tape_from : l.waiting + l.fresh_retape_from;
-    const int low = units_.to_have_free(std::max(live, l.backward));
-    for (int m = low; m < units_.width; ++m) result[m] = std::min(result[m], single_cost(t));
+    for (int m = needed; m < units_.width; ++m) result[m] = std::min(result[m], single_cost(t));
     return;
   }
   const int units = tape_units_[s] + (l.needs_state ? state_units_[s] : 0);
-  const Bytes live = t == n_ ? l.first.tape_from : layer(t).waiting + l.again.tape_from;
-  const int low = std::max(units_.to_have_free(std::max(live, l.backward)), units);
+  const int low = std::max(needed, units);
   if (low >= units_.width) return;
   const double* rest = l.needs_state ? row(s + 1, t) : at_hand.data() + offset(s + 1);
   lower_to_sum(result + low, rest + (low - units), units_.width - low, tape_cost(s, t));
@@ -163,14 +196,22 @@ void ChainTable::fill_at_hand(int s, int t, Column& at_hand) const {
 
 // One more forward step on the way from layer s to place r: that of layer r-1.
 void ChainTable::extend(Way& way, int s, int r, int t) const {
-  const ChainLayer::Forward& forward = t == n_ ? layer(r - 1).first : layer(r - 1).again;
-  const Bytes live = (t == n_ ? 0 : layer(t).waiting) + (r - 1 == s ? forward.advance : forward.advance_from);
+  const Bytes live = advance_bytes(r - 1, t, r - 1 == s ? Input::remembered : Input::counted);
   if (live > way.live) way = {live, units_.to_have_free(live)};
 }
 
-int ChainTable::tape_needed(int s, int t) const {
-  const Bytes live = t == n_ ? layer(s).first.tape : layer(t).waiting + layer(s).again.tape;
-  return units_.to_have_free(std::max(live, layer(s).backward));
+Bytes ChainTable::advance_bytes(int k, int t, Input input) const {
+  const ChainLayer::Forward& forward = t == n_ ? layer(k).first : layer(k).again;
+  const Bytes bytes = input == Input::remembered ? forward.advance : forward.advance_from;
+  return bytes + (t == n_ ? 0 : layer(t).waiting);
+}
+
+Bytes ChainTable::tape_bytes(int k, int t, Input input) const {
+  const bool remembered = input == Input::remembered;
+  const ChainLayer& l = layer(k);
+  if (t == n_) return remembered ? l.first.tape : l.first.tape_from;
+  if (k == t) return l.waiting + (remembered ? l.fresh_retape : l.fresh_retape_from);
+  return layer(t).waiting + (remembered ? l.again.tape : l.again.tape_from);
 }
 
 double ChainTable::advance_cost(int s, int r, int t) const {
@@ -208,7 +249,8 @@ ChainTable::Choice ChainTable::choose_remembered(int s, int t, int units) {
     choice = considered;
   };
   const int taped = tape_units_[s] + (layer(s).needs_state ? state_units_[s] : 0);
-  if (units >= std::max(tape_needed(s, t), taped)) {
+  const int needed = units_.to_have_free(std::max(tape_bytes(s, t, Input::remembered), layer(s).backward));
+  if (units >= std::max(needed, taped)) {
     const double* rest = layer(s).needs_state ? row(s + 1, t) : at_hand.data() + offset(s + 1);
     consider(rest[units - taped] + tape_cost(s, t), {s, false});
   }

@@ -18,7 +18,8 @@ struct ChainUnits {
   bool exact = false;   // all sizes are multiples of the unit
 
   // None: the budget is below `least`.
-  [[nodiscard]] static std::optional<ChainUnits> choose(const ChainProblem&, Bytes budget, int most_units);
+  [[nodiscard]] static std::optional<ChainUnits> choose(const ChainProblem&, Bytes budget,
+                                                        const ChainProgrammeOptions&);
 
   // To remember this many bytes; `width` if it is more than there can be.
   [[nodiscard]] int to_remember(Bytes) const;
@@ -37,11 +38,10 @@ struct ChainUnits {
 //   - tape layer s and forget state s-1, if the backward of s does not need it, and go on.
 class ChainTable {
  public:
-  ChainTable(const ChainProblem&, const ChainUnits&);
+  ChainTable(const ChainProblem&, const ChainUnits&, ChainProgrammeOptions::Rounding);
 
   // False: cancelled.
   [[nodiscard]] bool fill(const std::atomic<bool>* cancel);
-
 
   // at_hand(1, n).
   [[nodiscard]] const double* whole() { return at_hand_column(n_).data(); }
@@ -61,9 +61,16 @@ class ChainTable {
   [[nodiscard]] int state_units(int k) const { return state_units_[k]; }
   [[nodiscard]] int tape_units(int k) const { return tape_units_[k]; }
 
+  // Bytes live beside the remembered ones: while layer k is advanced through or taped in a part that ends with t, or,
+  // as a single layer (k is t), taped again.
+  enum class Input { remembered, counted };
+  [[nodiscard]] Bytes advance_bytes(int k, int t, Input) const;
+  [[nodiscard]] Bytes tape_bytes(int k, int t, Input) const;
+
  private:
-  // How many columns are filled together, so that a row that all of them read is read from far away once.
-  static constexpr int tile = 4;
+  // The table is filled in squares of this many rows and columns, so that what several entries of a square read is read
+  // from far away once.
+  static constexpr int tile = 6;
 
   // The most bytes live on the way to a place, and the units they need.
   struct Way {
@@ -78,11 +85,10 @@ class ChainTable {
   // Of a single layer right after the backward of the next one, with the state between the two still remembered.
   [[nodiscard]] const double* loose(int s) const { return loose_.data() + offset(s); }
   [[nodiscard]] const ChainLayer& layer(int k) const { return layers_[k - 1]; }
-  [[nodiscard]] int tape_needed(int s, int t) const;
   void extend(Way&, int s, int r, int t) const;
 
   void fill_single(int t, Column& at_hand);
-  void fill_rows(int s, int first, int last);
+  void fill_square(int lowest, int highest, int first, int last);
   void advance_and_come_back(int s, int r, int t, const Column& at_hand, Way&);
   void tape_first(int s, int t, const Column& at_hand);
   void fill_at_hand(int s, int t, Column& at_hand) const;

@@ -5,18 +5,16 @@
 #include <algorithm>
 #include <limits>
 
-#include "plan/chain_plan.h"
 #include "plan/lower.h"
 #include "plan/planners.h"
+#include "plan/revolve.h"
+#include "reprise/plan/revolve.h"
 #include "reprise/trace/error.h"
 
 namespace reprise {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
-
-// The most work, in additions, that plan_hrevolve puts into the table of one number of memory slots.
-constexpr double most_work = 4e9;
 
 // Costs of reversing `length + 1` layers from a state that is at hand, by dynamic programming.
 class Table {
@@ -59,6 +57,7 @@ class Table {
   }
 
   void fill(std::size_t k) {
+    if (k == 0 && problem_.levels[0].read_cost == 0 && problem_.levels[0].write_cost == 0) return fill_as_revolve();
     Row without;
     for (std::int32_t length = 0; length <= longest_; ++length) without.fresh.push_back(faster(k, length));
     without.stored = without.fresh;
@@ -67,6 +66,22 @@ class Table {
       Row next = one_more_slot(k, without, levels_[k].back());
       if (next == levels_[k].back()) break;  // nor do more slots help
       levels_[k].push_back(std::move(next));
+    }
+  }
+
+  // A single level that costs nothing is Revolve's, whose costs have a closed form.
+  void fill_as_revolve() {
+    for (std::int32_t slots = 0; slots <= std::min(problem_.levels[0].slots, longest_); ++slots) {
+      Row row;
+      for (std::int32_t length = 0; length <= longest_; ++length) {
+        const std::int64_t layers = length + 1;
+        const bool can = slots > 0 || length == 0;
+        const auto advances = static_cast<double>(length == 0 || !can ? 0 : revolve_steps(layers, slots) - layers);
+        const double backward = static_cast<double>(layers) * problem_.backward_cost;
+        row.fresh.push_back(can ? advances * problem_.forward_cost + backward : infinite);
+      }
+      row.stored = row.fresh;
+      levels_[0].push_back(std::move(row));
     }
   }
 
@@ -251,10 +266,18 @@ std::optional<Plan> plan_hrevolve(const Trace& trace, const PlanOptions& options
     return plan_of_steps(trace, timeline, chain, hrevolve_schedule(problem), disk, options.budget);
   };
   if (options.slots) return plan_with(*options.slots);
-  const double layers = problem.layers;
-  const double most = std::min(layers, most_work / std::max(1.0, layers * layers / 2));
-  const int fewest = problem.levels[1].slots > 0 ? 0 : 1;
-  return plan_with_most_slots(trace, options, fewest, std::max(fewest, static_cast<int>(most)), plan_with);
+  // A table takes a while; how many slots fit without a disk is quickly found out, and with one it is about as many.
+  const int fewest =
+      std::max(fewest_slots(problem.layers) - problem.levels[1].slots, problem.levels[1].slots > 0 ? 0 : 1);
+  const int most = std::max(problem.layers, fewest);
+  const int about = std::clamp(revolve_with_most_slots(trace, timeline, chain, options).slots, fewest, most);
+  const int low = std::max(about - 3, fewest);
+  SlotPlan best = plan_with_most_slots(trace, options, low, std::min(about + 3, most), plan_with);
+  if (best.peak > options.budget && low > fewest) {
+    SlotPlan smaller = plan_with_most_slots(trace, options, fewest, low - 1, plan_with);
+    if (smaller.peak < best.peak) best = std::move(smaller);
+  }
+  return std::move(best.plan);
 }
 
 }  // namespace reprise

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "plan/chain_plan.h"
 #include "plan/planners.h"
+#include "plan/revolve.h"
 #include "reprise/trace/error.h"
 
 namespace reprise {
@@ -15,7 +15,7 @@ __extension__ typedef __int128 Wide;
 
 constexpr std::int64_t many = std::int64_t{1} << 62;
 
-// Schedules longer than this are not tried when the number of slots is free.
+// Longer schedules are of no use.
 constexpr std::int64_t most_steps = 20'000'000;
 
 std::int64_t capped(Wide number) {
@@ -132,17 +132,26 @@ ChainSteps revolve_schedule(std::int32_t layers, std::int32_t slots) {
   return Schedule().make(layers, slots);
 }
 
+int fewest_slots(int layers) {
+  int slots = 1;
+  while (revolve_steps(layers, slots) > most_steps) ++slots;
+  return slots;
+}
+
+SlotPlan revolve_with_most_slots(const Trace& trace, const Timeline& timeline, const Chain& chain,
+                                 const PlanOptions& options) {
+  const int layers = static_cast<int>(chain.layers.size()), fewest = fewest_slots(layers);
+  return plan_with_most_slots(trace, options, fewest, std::max(layers, fewest), [&](int slots) {
+    return plan_of_steps(trace, timeline, chain, revolve_schedule(layers, slots), std::nullopt, options.budget);
+  });
+}
+
 std::optional<Plan> plan_revolve(const Trace& trace, const PlanOptions& options) {
   const Timeline timeline(trace);
   const Chain chain = chain_of(trace, timeline, "revolve");
-  const int layers = static_cast<int>(chain.layers.size());
-  const auto plan_with = [&](int slots) {
-    return plan_of_steps(trace, timeline, chain, revolve_schedule(layers, slots), std::nullopt, options.budget);
-  };
-  if (options.slots) return plan_with(*options.slots);
-  int fewest = 1;
-  while (revolve_steps(layers, fewest) > most_steps) ++fewest;
-  return plan_with_most_slots(trace, options, fewest, std::max(layers, fewest), plan_with);
+  if (!options.slots) return revolve_with_most_slots(trace, timeline, chain, options).plan;
+  const ChainSteps steps = revolve_schedule(static_cast<int>(chain.layers.size()), *options.slots);
+  return plan_of_steps(trace, timeline, chain, steps, std::nullopt, options.budget);
 }
 
 }  // namespace reprise

@@ -59,8 +59,8 @@ double Search::unit_of(const std::vector<Id>& nodes) const {
 
 // ---- pruning ----------------------------------------------------------------------------------------------------------
 
-void Search::prune(const std::vector<Id>& nodes) {
-  if (!schedule_.load(nodes)) return;
+std::vector<Id> Search::prune(const std::vector<Id>& nodes) {
+  if (!schedule_.load(nodes)) return nodes;
   bool again = schedule_.fits();
   while (again && effort_.spent() < 1) {
     again = false;
@@ -82,6 +82,7 @@ void Search::prune(const std::vector<Id>& nodes) {
     }
   }
   note();
+  return schedule_.nodes();
 }
 
 // ---- annealing --------------------------------------------------------------------------------------------------------

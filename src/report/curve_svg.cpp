@@ -13,8 +13,8 @@ namespace reprise {
 namespace {
 
 // In units of the picture. Type of 18 in a picture of 640 is still 11 pixels high when the picture is 400 wide.
-constexpr double width = 640, height = 440;
-constexpr double left = 76, right = width - 22, top = 110, bottom = height - 62;
+constexpr double width = 640, height = 452;
+constexpr double left = 76, right = width - 22, top = 122, bottom = height - 62;
 constexpr std::size_t longest_title = 44;  // characters that fit
 
 constexpr std::string_view style = R"(<style>
@@ -44,7 +44,8 @@ class Picture {
       if (point.result) points_.push_back(&point);
     }
     most_bytes_ = std::max<double>(1, static_cast<double>(curve.keep_everything_peak));
-    const double shown = std::max(1e-4, largest_shown_overhead(curve));
+    const double largest = largest_shown_overhead(curve);
+    const double shown = largest > 0 ? std::max(0.001, largest) : 0.01;
     overheads_ = round_ticks(shown, 5);
     // One round number more than needed, unless the curve ends at one.
     if (overheads_.at.back() < shown) overheads_.at.push_back(overheads_.at.back() + overheads_.step);
@@ -82,20 +83,18 @@ class Picture {
     add("<title>{}: overhead against budget</title>", xml_text(title_, 200));
     add("<desc>{}</desc>", xml_text(advice(curve_), 500));
     text_ += style;
-    add(R"(<rect class="paper" width="{}" height="{}"/>)",
-        width, height);
+    add(R"(<rect class="paper" width="{}" height="{}"/>)", width, height);
     // Whatever leaves the picture at the top is cut off there.
-    add(R"(<clipPath id="reprise-plot"><rect x="{}" y="{}" width="{}" height="{}"/></clipPath>)",
-        left, top, right - left, bottom - top + 4);
+    add(R"(<clipPath id="reprise-plot"><rect x="{}" y="{}" width="{}" height="{}"/></clipPath>)", left, top,
+        right - left, bottom - top + 4);
   }
 
   // Above the plot, where nothing can be in its way.
   void draw_legend() {
-    add(R"(<text class="title" x="20" y="34">{}</text>)",
-        xml_text(title_, longest_title));
+    add(R"(<text class="title" x="20" y="34">{}</text>)", xml_text(title_, longest_title));
     const double second = 330;
     sample(20, 62, "line", "overhead");
-    sample(second, 62, "bound", "lower bound: no plan is below");
+    sample(second, 62, "bound", "lower bound");
     if (curve_.knee) {
       const CurvePoint& knee = curve_.points[*curve_.knee];
       add(R"(<circle class="knee" cx="35" cy="84" r="6"/>)");
@@ -105,36 +104,32 @@ class Picture {
   }
 
   void sample(double x, double y, std::string_view kind, std::string_view text) {
-    add(R"(<path class="{}" d="M{},{} h30"/>)",
-        kind, x, y - 6);
+    add(R"(<path class="{}" d="M{},{} h30"/>)", kind, x, y - 6);
     label(x + 40, y, text);
   }
 
   void label(double x, double y, std::string_view text, std::string_view anchor = "start") {
-    add(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>)",
-        x, y, anchor, xml_text(text, 200));
+    add(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>)", x, y, anchor, xml_text(text, 200));
   }
 
   void draw_axes() {
     if (curve_.floor > 0) {
-      add(R"(<rect class="shade" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>)",
-          left, top, x_of(static_cast<double>(curve_.floor)) - left, bottom - top);
+      add(R"(<rect class="shade" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>)", left, top,
+          x_of(static_cast<double>(curve_.floor)) - left, bottom - top);
     }
     for (const double tick : overheads_.at) {
-      add(R"(<path class="grid" d="M{:.1f},{:.1f} H{:.1f}"/>)",
-          left, y_of(tick), right);
+      add(R"(<path class="grid" d="M{:.1f},{:.1f} H{:.1f}"/>)", left, y_of(tick), right);
       label(left - 8, y_of(tick) + 6, tick_percent(tick), "end");
     }
     const ByteUnit unit = unit_for(curve_.keep_everything_peak);
     for (const double tick : round_ticks(most_bytes_ / unit.bytes, 6).at) {
-      add(R"(<path class="axis" d="M{:.1f},{:.1f} v6"/>)",
-          x_of(tick * unit.bytes), bottom);
+      add(R"(<path class="axis" d="M{:.1f},{:.1f} v6"/>)", x_of(tick * unit.bytes), bottom);
       label(x_of(tick * unit.bytes), bottom + 26, fmt::format("{:.10g}", tick), "middle");
     }
-    add(R"(<path class="axis" d="M{:.1f},{:.1f} H{:.1f}"/>)",
-        left, bottom, right);
+    add(R"(<path class="axis" d="M{:.1f},{:.1f} H{:.1f}"/>)", left, bottom, right);
     label((left + right) / 2, height - 10,
-          fmt::format("budget in {}; everything needs {}", unit.name, format_bytes(curve_.keep_everything_peak)), "middle");
+          fmt::format("budget in {}; everything needs {}", unit.name, format_bytes(curve_.keep_everything_peak)),
+          "middle");
   }
 
   [[nodiscard]] std::string tick_percent(double tick) const {
@@ -144,8 +139,7 @@ class Picture {
 
   void draw_floor() {
     const double x = x_of(static_cast<double>(curve_.floor));
-    add(R"(<path class="floor" d="M{:.1f},{:.1f} V{:.1f}"/>)",
-        x, top, bottom);
+    add(R"(<path class="floor" d="M{:.1f},{:.1f} V{:.1f}"/>)", x, top, bottom);
   }
 
   void draw_curve() {
@@ -157,25 +151,25 @@ class Picture {
       back = fmt::format(" L{:.1f},{:.1f}", x_of(*point), y_of(bound(*point))) + back;
     }
     text_ += "<g clip-path=\"url(#reprise-plot)\">\n";
-    add(R"(<path class="band" d="{}{} Z"/>)",
-        overheads, back);
-    add(R"(<path class="bound" d="{}"/>)",
-        bounds);
-    add(R"(<path class="line" d="{}"/>)",
-        overheads);
+    add(R"(<path class="band" d="{}{} Z"/>)", overheads, back);
+    add(R"(<path class="bound" d="{}"/>)", bounds);
+    add(R"(<path class="line" d="{}"/>)", overheads);
     text_ += "</g>\n";
   }
 
   void draw_points() {
     for (const CurvePoint* point : points_) {
       if (overhead(*point) > most_overhead_) {
-        add(R"(<path class="point" d="M{:.1f},{:.1f} m-7,10 l7,-10 l7,10 z">{}</path>)", x_of(*point), top, hover(*point));
-        label(x_of(*point) + 14, top + 16, percent(overhead(*point)));
+        add(R"(<path class="point" d="M{:.1f},{:.1f} m-7,10 l7,-10 l7,10 z">{}</path>)", x_of(*point), top,
+            hover(*point));
+        // Above the plot, and not over the numbers of the axis.
+        const double x = x_of(*point);
+        label(std::max(x, left + 28), top - 6, percent(overhead(*point)), "middle");
         continue;
       }
       const bool knee = curve_.knee && point == &curve_.points[*curve_.knee];
-      add(R"(<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="{}">{}</circle>)",
-          knee ? "knee" : "point", x_of(*point), y_of(overhead(*point)), knee ? 7 : 4, hover(*point));
+      add(R"(<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="{}">{}</circle>)", knee ? "knee" : "point", x_of(*point),
+          y_of(overhead(*point)), knee ? 7 : 4, hover(*point));
     }
   }
 
@@ -197,6 +191,8 @@ class Picture {
 
 }  // namespace
 
-std::string to_svg(const Curve& curve, std::string_view title) { return Picture(curve, title).draw(); }
+std::string to_svg(const Curve& curve, std::string_view title) {
+  return Picture(curve, title).draw();
+}
 
 }  // namespace reprise

@@ -11,9 +11,12 @@ namespace reprise {
 namespace {
 
 constexpr int bar_width = 24;
-constexpr double too_much = 0.2;  // overhead that most would not pay
+constexpr double too_much = 0.2;      // overhead that most would not pay
+constexpr double as_written = 0.005;  // what is written as 20 % does not pass 20 %
 
-double overhead(const CurvePoint& point) { return point.result->cost_ratio() - 1; }
+double overhead(const CurvePoint& point) {
+  return point.result->cost_ratio() - 1;
+}
 
 std::string row(const Curve& curve, std::size_t index, double full, bool packing) {
   const CurvePoint& point = curve.points[index];
@@ -27,6 +30,21 @@ std::string row(const Curve& curve, std::size_t index, double full, bool packing
   if (packing) text += fmt::format(" {:>6}", result.simulation.puts);
   const std::string drawn = bar(full > 0 ? overhead(point) / full : 0, bar_width);
   return text + (drawn.empty() ? "" : "  " + drawn) + (overhead(point) > full ? "▶" : "") + "\n";
+}
+
+// What the planner wanted to say about any of the points, once.
+std::string notes(const Curve& curve) {
+  std::vector<std::string> seen;
+  std::string text;
+  for (const CurvePoint& point : curve.points) {
+    if (!point.result) continue;
+    for (const std::string& note : point.result->notes) {
+      if (std::find(seen.begin(), seen.end(), note) != seen.end()) continue;
+      seen.push_back(note);
+      text += "  note: " + note + ".\n";
+    }
+  }
+  return text;
 }
 
 std::string at(const Curve& curve, const CurvePoint& point) {
@@ -44,10 +62,11 @@ std::string to_text(const Curve& curve) {
                                  "replays", packing ? fmt::format(" {:>6}", "packed") : "");
   const double full = largest_shown_overhead(curve);
   for (std::size_t i = 0; i < curve.points.size(); ++i) text += row(curve, i, full, packing);
-  text += "\n  share: of the peak when everything is kept. at least: no plan has less overhead. replays: in one step.\n";
+  text +=
+      "\n  share: of the peak when everything is kept. at least: no plan has less overhead. replays: in one step.\n";
   if (packing) text += "  packed: values put into a tier in one step.\n";
   if (curve.knee) text += "  *: the knee, after which more bytes buy little.\n";
-  return text;
+  return text + notes(curve);
 }
 
 std::string advice(const Curve& curve) {
@@ -63,10 +82,11 @@ std::string advice(const Curve& curve) {
   std::string text = fmt::format("At {} the overhead is {}", at(curve, knee), percent(overhead(knee)));
   // The last point, where everything is kept, has no overhead, so that there is one.
   const CurvePoint& acceptable = *std::find_if(curve.points.begin(), curve.points.end(), [](const CurvePoint& point) {
-    return point.result && overhead(point) <= too_much;
+    return point.result && overhead(point) <= too_much + as_written;
   });
   if (&acceptable != &smallest) {
-    return text + fmt::format("; below {} it passes {}.", format_bytes(acceptable.budget), percent(too_much));
+    const std::string below = &acceptable == &knee ? "that" : format_bytes(acceptable.budget);
+    return text + fmt::format("; below {} it passes {}.", below, percent(too_much));
   }
   if (&knee == &smallest) return text + ", and nothing smaller was found to work.";
   return text + fmt::format("; even at {}, the smallest that was found to work, it is {}.",

@@ -12,7 +12,8 @@ constexpr std::size_t most_candidates = 10;
 constexpr std::size_t longest_rebuild = 1000;  // operators: whatever takes more is not worth forgetting
 
 void sort_by_bytes(const Trace& trace, std::vector<Id>& values) {
-  std::stable_sort(values.begin(), values.end(), [&](Id a, Id b) { return trace.values[a].bytes > trace.values[b].bytes; });
+  std::stable_sort(values.begin(), values.end(),
+                   [&](Id a, Id b) { return trace.values[a].bytes > trace.values[b].bytes; });
 }
 
 // Which values are worth forgetting, each by itself, while everything else stays as long as it is needed.
@@ -81,7 +82,8 @@ class Candidates {
   // Resident right before this moment if nothing is forgotten.
   [[nodiscard]] bool there(Id v, Id moment) const {
     if (const auto& held = trace_.values[v].held; held && held->first < moment && moment <= held->last + 1) return true;
-    if (timeline_.made_at(v) == nowhere && trace_.values[v].held && trace_.values[v].held->first >= moment) return false;
+    if (timeline_.made_at(v) == nowhere && trace_.values[v].held && trace_.values[v].held->first >= moment)
+      return false;
     const Id taken = timeline_.taken_at(v);
     return timeline_.made_at(v) < moment && timeline_.last_needed(v) >= moment && (taken == nowhere || taken >= moment);
   }

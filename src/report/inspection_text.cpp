@@ -5,6 +5,7 @@
 #include "report/words.h"
 #include "reprise/report/inspection.h"
 #include "reprise/trace/amount.h"
+#include "trace/json_text.h"
 
 namespace reprise {
 namespace {
@@ -12,7 +13,9 @@ namespace {
 constexpr std::size_t values_named = 5;
 constexpr std::size_t maker_width = 24;
 
-std::string share_of_cost(double part, double whole) { return whole > 0 ? percent(part / whole) : "0 %"; }
+std::string share_of_cost(double part, double whole) {
+  return whole > 0 ? percent(part / whole) : "0 %";
+}
 
 std::string counts(const Inspection& inspection) {
   std::string text = line("operators", fmt::format("{}", inspection.operators));
@@ -34,7 +37,7 @@ std::string counts(const Inspection& inspection) {
 std::string tiers(const Trace& trace) {
   std::string text;
   for (const Tier& tier : trace.tiers) {
-    text += line("tier", fmt::format("'{}' takes {}{}{}", tier.name, count(tier.entries.size(), "value"),
+    text += line("tier", fmt::format("'{}' takes {}{}{}", printable(tier.name), count(tier.entries.size(), "value"),
                                      tier.capacity ? ", " + format_bytes(*tier.capacity) + " at most" : "",
                                      tier.in_budget ? "" : ", outside the budget"));
   }
@@ -53,51 +56,75 @@ std::string largest(const Trace& trace, const std::vector<Id>& values) {
   return text;
 }
 
+// Values from outside have no names, so that only their number says something.
+std::string fixed(const Trace& trace, const Inspection& inspection) {
+  if (inspection.fixed.empty()) return line("fixed", "nothing: every value can be rebuilt");
+  std::vector<Id> made;
+  Bytes made_bytes = 0;
+  for (const Id v : inspection.fixed) {
+    if (!trace.values[v].maker) continue;
+    made.push_back(v);
+    made_bytes += trace.values[v].bytes;
+  }
+  const std::size_t outside = inspection.fixed.size() - made.size();
+  std::string text;
+  if (outside > 0) {
+    text += line("fixed", fmt::format("{} from outside, {}: can be kept or held, but not rebuilt",
+                                      count(outside, "value"), format_bytes(inspection.fixed_bytes - made_bytes)));
+  }
+  if (made.empty()) return text + line(text.empty() ? "fixed" : "", "everything else can be rebuilt");
+  text += line(text.empty() ? "fixed" : "", fmt::format("{} of operators that may not be replayed, {}:",
+                                                        count(made.size(), "value"), format_bytes(made_bytes)));
+  return text + largest(trace, made);
+}
+
 std::string peaks(const Trace& trace, const Inspection& inspection) {
   std::string text;
   if (const auto& peak = inspection.peak) {
     std::string also;
     if (peak->workspace > 0) also += fmt::format(", {} of it workspace", format_bytes(peak->workspace));
     if (peak->other > 0) also += fmt::format(", {} of it other bytes", format_bytes(peak->other));
-    text += line("peak", fmt::format("{} if everything is kept, at {}{}; the largest then:", format_bytes(peak->bytes),
+    text += line("peak", fmt::format("{} if everything is kept, at {}{}", format_bytes(peak->bytes),
                                      describe_moment(trace, peak->moment), also));
-    text += largest(trace, peak->values);
+    text += line("", "the largest values then:") + largest(trace, peak->values);
     const Blocker& floor = inspection.floor;
-    text += line("floor", fmt::format("{} ({} of the peak): no plan whatsoever needs less, because of {}",
-                                      format_bytes(floor.bytes), share_of(floor.bytes, peak->bytes),
-                                      describe_moment(trace, floor.moment)));
+    text += line("floor",
+                 fmt::format("{} ({} of the peak), set by {}: no plan whatsoever needs less", format_bytes(floor.bytes),
+                             share_of(floor.bytes, peak->bytes), describe_moment(trace, floor.moment)));
   }
-  if (inspection.fixed.empty()) return text + line("fixed", "nothing: every value can be rebuilt");
-  text += line("fixed", fmt::format("{} with {} can neither be replayed nor packed:", count(inspection.fixed.size(), "value"),
-                                    format_bytes(inspection.fixed_bytes)));
-  return text + largest(trace, inspection.fixed);
+  return text + fixed(trace, inspection);
 }
 
 std::string candidates(const Trace& trace, const Inspection& inspection) {
-  if (inspection.worth_most.empty()) return "\nNo value is worth forgetting: none can be replayed and stays unused for a while.\n";
+  if (inspection.worth_most.empty())
+    return "\nNo value is worth forgetting: none can be replayed and stays unused for a while.\n";
   std::string text = "\nWorth most to forget:\n";
-  text += fmt::format("  {:>7}  {:<{}} {:>10}  {:>13} {:>7} {:>8} {:>7}  {}\n", "value", "made by", maker_width, "bytes",
-                      "moments", "unused", "rebuild", "replays", "at peak");
+  text += fmt::format("  {:>7}  {:<{}} {:>10}  {:>13} {:>7} {:>8} {:>7}  {}\n", "value", "made by", maker_width,
+                      "bytes", "moments", "unused", "rebuild", "replays", "at peak");
   for (const Inspection::Candidate& candidate : inspection.worth_most) {
-    text += fmt::format("  {:>7}  {:<{}} {:>10}  {:>13} {:>7} {:>8} {:>7}  {}\n", candidate.value,
-                        maker_of(trace, candidate.value, maker_width), maker_width,
-                        format_bytes(trace.values[candidate.value].bytes),
-                        fmt::format("{}-{}", candidate.from, candidate.until),
-                        share_of_cost(candidate.unused, inspection.cost), share_of_cost(candidate.rebuild, inspection.cost),
-                        candidate.replays, candidate.at_peak ? "yes" : "no");
+    text += fmt::format(
+        "  {:>7}  {:<{}} {:>10}  {:>13} {:>7} {:>8} {:>7}  {}\n", candidate.value,
+        maker_of(trace, candidate.value, maker_width), maker_width, format_bytes(trace.values[candidate.value].bytes),
+        fmt::format("{}-{}", candidate.from, candidate.until), share_of_cost(candidate.unused, inspection.cost),
+        inspection.cost > 0 ? small_percent(candidate.rebuild / inspection.cost) : "0 %", candidate.replays,
+        candidate.at_peak ? "yes" : "no");
   }
   return text +
          "\n"
-         "  moments: the longest stretch in which nothing needs the value. unused: what runs in that stretch, as a share of\n"
-         "  the cost. rebuild: the cost of replaying the value afterwards, with what is gone by then, as such a share; in how\n"
-         "  many replays. at peak: it is unused where the peak is, so forgetting it makes room there. The best have many\n"
+         "  moments: the longest stretch in which nothing needs the value. unused: what runs in that stretch, as a "
+         "share of\n"
+         "  the cost. rebuild: the cost of replaying the value afterwards, with what is gone by then, as such a share; "
+         "in how\n"
+         "  many replays. at peak: it is unused where the peak is, so forgetting it makes room there. The best have "
+         "many\n"
          "  bytes, unused for long, rebuilt for little: bytes x unused / rebuild.\n";
 }
 
 }  // namespace
 
 std::string to_text(const Trace& trace, const Inspection& inspection) {
-  return name_of(trace) + "\n" + counts(inspection) + tiers(trace) + peaks(trace, inspection) + candidates(trace, inspection);
+  return name_of(trace) + "\n" + counts(inspection) + tiers(trace) + peaks(trace, inspection) +
+         candidates(trace, inspection);
 }
 
 }  // namespace reprise

@@ -13,7 +13,9 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t values_listed = 10;
 
 // Names in a trace made by hand can be anything; what is printed is always JSON.
-std::string one_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string one_line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 Json value_record(const Trace& trace, Id v) {
   const Value& value = trace.values[v];
@@ -24,7 +26,8 @@ Json value_record(const Trace& trace, Id v) {
 
 Json value_list(const Trace& trace, const std::vector<Id>& values) {
   Json list = Json::array();
-  for (std::size_t i = 0; i < std::min(values_listed, values.size()); ++i) list.push_back(value_record(trace, values[i]));
+  for (std::size_t i = 0; i < std::min(values_listed, values.size()); ++i)
+    list.push_back(value_record(trace, values[i]));
   return list;
 }
 
@@ -96,7 +99,8 @@ std::string json_line(const Trace& trace, const Plan& plan, const Simulation& si
                {"tier_cost", simulation.tier_cost},
                {"tier_peak_bytes", Json::object()},
                {"actions", plan.actions.size()}};
-  for (std::size_t i = 0; i < plan.tiers.size(); ++i) json["tier_peak_bytes"][plan.tiers[i].name] = simulation.tier_peaks[i];
+  for (std::size_t i = 0; i < plan.tiers.size(); ++i)
+    json["tier_peak_bytes"][plan.tiers[i].name] = simulation.tier_peaks[i];
   if (const auto& broken = simulation.broken) {
     json["broken"] = {{"rule", name(broken->rule)},
                       {"action", broken->action},
@@ -120,8 +124,8 @@ std::string json_line(const Trace& trace, const Curve& curve) {
     Json record = {{"budget_bytes", point.budget},
                    {"share", everything > 0 ? static_cast<double>(point.budget) / everything : 1}};
     const Json result = result_record(*point.result);
-    for (const char* key : {"status", "cost", "cost_ratio", "overhead", "peak_bytes", "lower_bound", "lower_bound_ratio",
-                            "gap", "replays", "puts", "gets", "seconds"}) {
+    for (const char* key : {"status", "cost", "cost_ratio", "overhead", "peak_bytes", "lower_bound",
+                            "lower_bound_ratio", "gap", "replays", "puts", "gets", "seconds"}) {
       record[key] = result[key];
     }
     points.push_back(std::move(record));

@@ -16,8 +16,9 @@ std::string amount_of_budget(const PlanResult& result) {
 
 std::string proof(const PlanResult& result) {
   if (result.status == PlanStatus::optimal) return "optimal: no plan for this budget costs less";
-  return fmt::format("at most {} above the best possible; no plan for this budget has less than {} overhead",
-                     percent(result.gap()), percent(result.lower_bound_ratio() - 1));
+  std::string text = fmt::format("costs at most {} more than the best possible plan", percent(result.gap()));
+  const double bound = result.lower_bound_ratio() - 1;
+  return bound > 0 ? text + fmt::format(", whose overhead is at least {}", percent(bound)) : text;
 }
 
 std::string effort(const PlanResult& result) {
@@ -29,6 +30,7 @@ std::string effort(const PlanResult& result) {
 
 std::string notes(const PlanResult& result) {
   std::string text;
+  if (result.status == PlanStatus::optimal) return text;  // nothing was missing
   for (const std::string& note : result.notes) text += line("note", note);
   return text;
 }
@@ -46,11 +48,14 @@ std::string blocker_text(const Trace& trace, const PlanResult& result) {
 
 std::string infeasible_text(const Trace& trace, const PlanResult& result) {
   const bool impossible = result.budget < result.floor;
-  std::string text = fmt::format("{}: {} {}\n", name_of(trace), impossible ? "no plan can fit into" : "found no plan for",
-                                 amount_of_budget(result));
+  std::string text = fmt::format("{}: {} {}\n", name_of(trace),
+                                 impossible ? "no plan can fit into" : "found no plan for", amount_of_budget(result));
   if (result.smallest_feasible) {
-    text += line("try", fmt::format("--budget {}, which is {} ({} of everything) and the smallest that was found to work",
-                                    *result.smallest_feasible, format_bytes(*result.smallest_feasible),
+    // Where nothing could fit, this planner was not even asked.
+    const bool by_best = impossible && result.planner != "best";
+    text += line("try", fmt::format("--budget {}{}, the smallest that was found to work: {} ({} of everything)",
+                                    *result.smallest_feasible, by_best ? " --planner best" : "",
+                                    format_bytes(*result.smallest_feasible),
                                     share_of(*result.smallest_feasible, result.keep_everything_peak)));
   }
   text += line("floor", fmt::format("{}: no plan whatsoever needs less", format_bytes(result.floor)));
@@ -64,8 +69,7 @@ std::string to_text(const Trace& trace, const PlanResult& result) {
   if (!result.has_plan()) return infeasible_text(trace, result);
   const Simulation& simulation = result.simulation;
   std::string text = fmt::format("{}: a plan for {}\n", name_of(trace), amount_of_budget(result));
-  text += line("overhead", fmt::format("{} (cost {} of running everything once)", percent(result.cost_ratio() - 1),
-                                       ratio(result.cost_ratio())));
+  text += line("overhead", overhead(result.cost_ratio()));
   text += line("proof", proof(result));
   text += line("peak", fmt::format("{} of {}", format_bytes(simulation.peak), format_bytes(result.budget)));
   text += line("replays", fmt::format("{} beside {}", simulation.replays, count(trace.moments.size(), "moment")));

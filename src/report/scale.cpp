@@ -11,9 +11,10 @@ double largest_shown_overhead(const Curve& curve) {
   for (const CurvePoint& point : curve.points) {
     if (point.result) overheads.push_back(point.result->cost_ratio() - 1);
   }
-  if (overheads.size() < 3) return overheads.empty() ? 0 : overheads.front();
-  // Near the smallest budget overheads can explode. Half again of what the next point has keeps the rest readable.
-  return std::min(overheads[0], std::max(1.0, 1.5 * overheads[1]));
+  if (overheads.empty()) return 0;
+  // At the smallest budget overheads can explode; then what the next one has sets the scale.
+  const bool explodes = overheads.size() > 2 && overheads[1] > 0 && overheads[0] > 3 * overheads[1];
+  return explodes ? 1.6 * overheads[1] : overheads[0];
 }
 
 Ticks round_ticks(double largest, int most) {

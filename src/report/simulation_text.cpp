@@ -6,6 +6,7 @@
 #include "report/words.h"
 #include "reprise/report/text.h"
 #include "reprise/trace/amount.h"
+#include "trace/json_text.h"
 
 namespace reprise {
 namespace {
@@ -20,7 +21,8 @@ std::string drawing(const std::vector<Bytes>& live, Bytes budget) {
   for (std::size_t column = 0; column < width; ++column) {
     const auto first = live.begin() + static_cast<std::ptrdiff_t>(column * live.size() / width);
     const auto last = live.begin() + static_cast<std::ptrdiff_t>((column + 1) * live.size() / width);
-    const double share = budget > 0 ? static_cast<double>(*std::max_element(first, last)) / static_cast<double>(budget) : 0;
+    const double share =
+        budget > 0 ? static_cast<double>(*std::max_element(first, last)) / static_cast<double>(budget) : 0;
     text += heights[static_cast<std::size_t>(std::clamp(share * 8, 0.0, 7.0))];
   }
   return text;
@@ -35,11 +37,13 @@ std::string describe_action(const Trace& trace, const Action& action) {
 }  // namespace
 
 std::string to_text(const Trace& trace, const Plan& plan, const Simulation& simulation) {
-  if (simulation.broken) return fmt::format("{}: not a valid plan\n  {}\n", name_of(trace), simulation.broken->sentence);
+  if (simulation.broken)
+    return fmt::format("{}: not a valid plan\n  {}\n", name_of(trace), simulation.broken->sentence);
   const double plain = trace.total_cost();
   const double cost_ratio = plain > 0 ? simulation.cost / plain : 1;
-  std::string text = fmt::format("{}: a valid plan within its budget of {}\n", name_of(trace), format_bytes(plan.budget));
-  text += line("overhead", fmt::format("{} (cost {} of running everything once)", percent(cost_ratio - 1), ratio(cost_ratio)));
+  std::string text =
+      fmt::format("{}: a valid plan within its budget of {}\n", name_of(trace), format_bytes(plan.budget));
+  text += line("overhead", overhead(cost_ratio));
   std::string peak = format_bytes(simulation.peak);
   if (!plan.actions.empty()) {
     peak += fmt::format(", at action {}: {}", simulation.peak_action,
@@ -49,7 +53,8 @@ std::string to_text(const Trace& trace, const Plan& plan, const Simulation& simu
   text += line("replays", fmt::format("{} beside {}", simulation.replays, count(trace.moments.size(), "moment")));
   for (std::size_t i = 0; i < plan.tiers.size(); ++i) {
     if (simulation.tier_peaks[i] == 0) continue;
-    text += line("tier", fmt::format("'{}' holds at most {}", plan.tiers[i].name, format_bytes(simulation.tier_peaks[i])));
+    text += line("tier", fmt::format("'{}' holds at most {}", printable(plan.tiers[i].name),
+                                     format_bytes(simulation.tier_peaks[i])));
   }
   if (simulation.puts > 0) {
     text += line("packing", fmt::format("{}, {}", count(simulation.puts, "put"), count(simulation.gets, "get")));

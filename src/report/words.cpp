@@ -18,9 +18,17 @@ std::string percent(double share) {
   return value < 9.95 ? fmt::format("{:.1f} %", value) : fmt::format("{:.0f} %", value);
 }
 
-std::string ratio(double value) {
-  const double over = std::abs(value - 1);
-  return fmt::format("{:.{}f}", value, over == 0 ? 0 : over < 0.001 ? 6 : over < 0.1 ? 4 : 2);
+std::string small_percent(double share) {
+  const double value = 100 * share;
+  return value > 0 && value < 9.95 ? fmt::format("{:.2g} %", value) : percent(share);
+}
+
+std::string overhead(double cost_ratio) {
+  if (cost_ratio <= 1) return "none";
+  // So many decimals that a small overhead does not look like none.
+  const int decimals = cost_ratio < 1.001 ? 6 : cost_ratio < 2 ? 4 : 2;
+  return fmt::format("{}: it costs {:.{}f} times as much as running everything once", percent(cost_ratio - 1),
+                     cost_ratio, decimals);
 }
 
 std::string share_of(Bytes part, Bytes everything) {
@@ -33,6 +41,7 @@ std::string count(std::size_t number, std::string_view noun) {
 }
 
 std::string duration(double seconds) {
+  if (seconds < 0.05) return "less than 0.1 s";
   if (seconds < 9.95) return fmt::format("{:.1f} s", seconds);
   const auto whole = static_cast<long>(std::lround(seconds));
   return whole < 60 ? fmt::format("{} s", whole) : fmt::format("{} min {} s", whole / 60, whole % 60);
@@ -47,9 +56,13 @@ std::string bar(double share, int width) {
   return text += parts[static_cast<std::size_t>(eighths % 8)];
 }
 
-std::string line(std::string_view label, std::string_view text) { return fmt::format("  {:<12}{}\n", label, text); }
+std::string line(std::string_view label, std::string_view text) {
+  return fmt::format("  {:<12}{}\n", label, text);
+}
 
-std::string name_of(const Trace& trace) { return trace.name.empty() ? "the trace" : printable(trace.name); }
+std::string name_of(const Trace& trace) {
+  return trace.name.empty() ? "the trace" : printable(trace.name);
+}
 
 std::string describe_value(const Trace& trace, Id value) {
   const auto& maker = trace.values[value].maker;

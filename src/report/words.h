@@ -12,8 +12,11 @@ namespace reprise {
 // A share as per cent: "0 %", "<0.1 %", "3.1 %", "34 %", "1500 %".
 [[nodiscard]] std::string percent(double share);
 
-// A ratio with so many decimals that a small overhead does not look like none: "1.0004", "1.25", "3.5".
-[[nodiscard]] std::string ratio(double value);
+// A share that is small by nature, with two digits: "0.034 %", "1.2 %".
+[[nodiscard]] std::string small_percent(double share);
+
+// What a plan costs, in words: "3.1 %: it costs 1.0312 times as much as running everything once", "none".
+[[nodiscard]] std::string overhead(double cost_ratio);
 
 // How much of everything: "0.43".
 [[nodiscard]] std::string share_of(Bytes part, Bytes everything);
@@ -21,7 +24,7 @@ namespace reprise {
 // "1 replay", "12 replays".
 [[nodiscard]] std::string count(std::size_t number, std::string_view noun);
 
-// "0.35 s", "12 s", "2 min 5 s".
+// "less than 0.1 s", "3.5 s", "12 s", "2 min 5 s".
 [[nodiscard]] std::string duration(double seconds);
 
 // A bar of at most `width` characters, in steps of an eighth of one. Never empty for a share above zero.

@@ -42,7 +42,7 @@ class Interpreter {
       find_last_gets();
       for (; at < plan_.actions.size(); ++at) {
         execute(plan_.actions[at], at);
-        if (during_ > result_.peak) {
+        if (during_ > result_.peak && plan_.actions[at].kind != Action::Kind::drop) {
           result_.peak = during_;
           result_.peak_action = at;
         }
@@ -137,7 +137,7 @@ class Interpreter {
     }
     ours_[v] = 0;
     if (!held_[v]) resident_bytes_ -= bytes(v);
-    set_live(0);  // it belongs to the action before it; in front of all actions it can still be above the budget
+    during_ = resident_bytes_ + counted_tier_bytes_ + other_;  // frees only: never a peak, never against the budget
   }
 
   void put(Id v, Id t, std::size_t at) {
@@ -204,10 +204,6 @@ class Interpreter {
   void occupy(Bytes extra) {
     const Id at = std::min(next_, trace_.moment_count() - 1);
     other_ = at < 0 ? 0 : trace_.moments[at].other;
-    set_live(extra);
-  }
-
-  void set_live(Bytes extra) {
     during_ = resident_bytes_ + counted_tier_bytes_ + other_ + extra;
     if (options_.check_budget && during_ > plan_.budget) {
       throw Broken{Rule::budget, {},

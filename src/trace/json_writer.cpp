@@ -33,20 +33,20 @@ JsonWriter& JsonWriter::string(std::string_view text, std::string_view place) {
 
 bool JsonWriter::append_string(std::string_view text) {
   text_ += '"';
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    if (length == 0) return false;
-    const char c = text[0];
-    if (c == '"' || c == '\\') {
-      text_ += '\\';
-      text_ += c;
-    } else if (length == 1 && c < 0x20) {
-      text_ += fmt::format("\\u{:04x}", static_cast<int>(c));
+  std::size_t from = 0, at = 0;  // text[from..at) can be copied as it is
+  while (at < text.size()) {
+    const auto c = static_cast<unsigned char>(text[at]);
+    if (c == '"' || c == '\\' || c < 0x20) {
+      text_ += text.substr(from, at - from);
+      text_ += c < 0x20 ? fmt::format("\\u{:04x}", c) : std::string{'\\', text[at]};
+      from = ++at;
     } else {
-      text_ += text.substr(0, length);
+      const std::size_t length = c < 0x80 ? 1 : utf8_length(text.substr(at));
+      if (length == 0) return false;
+      at += length;
     }
-    text.remove_prefix(length);
   }
+  text_ += text.substr(from);
   text_ += '"';
   return true;
 }

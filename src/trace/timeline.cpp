@@ -45,8 +45,7 @@ Timeline::Timeline(const Trace& trace)
       for (const Id v : inputs) emit(v, m);
       for (const Id v : hold_starts(m)) {
         const bool made_before = made_at_[v] != nowhere && made_at_[v] < m;
-        const bool an_input = std::find(inputs.begin(), inputs.end(), v) != inputs.end();
-        if (made_before && !an_input) emit(v, m);
+        if (made_before && std::find(inputs.begin(), inputs.end(), v) == inputs.end()) emit(v, m);
       }
     }
   };

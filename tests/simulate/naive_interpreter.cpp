@@ -214,14 +214,15 @@ Simulation naive_simulate(const Trace& trace, const Plan& plan, bool check_budge
   for (std::size_t i = 0; i < plan.actions.size(); ++i) {
     auto found = broken_by(trace, plan, is, i);
     const Bytes live = found ? 0 : is.live(i);
-    if (!found && check_budget && live > plan.budget) found = Found{Rule::budget, {}};
+    const bool counts = plan.actions[i].kind != Action::Kind::drop;  // a drop only frees
+    if (!found && check_budget && counts && live > plan.budget) found = Found{Rule::budget, {}};
     if (found) {
       result.broken = BrokenRule{found->rule, i, found->value, ""};
       return result;
     }
     const Action& action = plan.actions[i];
     result.live.push_back(live);
-    if (live > result.peak) result.peak = live, result.peak_action = i;
+    if (counts && live > result.peak) result.peak = live, result.peak_action = i;
     if (action.kind == Action::Kind::run || action.kind == Action::Kind::replay)
       result.cost += trace.cost(action.target);
     if (action.kind == Action::Kind::put) result.cost += plan.tiers[action.tier].find(action.target)->put_cost;

@@ -58,9 +58,13 @@ struct ChainProblem {
 };
 
 struct ChainProgrammeOptions {
-  // Sizes are rounded up to this many equal parts of the budget that there is to remember something in, unless they
-  // divide evenly into no more parts. More units: less is lost by rounding; time and memory grow in proportion.
+  // Sizes are rounded to this many equal parts of the budget that there is to remember something in, unless they divide
+  // evenly into no more parts. More units: less is lost by rounding; time and memory grow in proportion.
   int units = 500;
+  // How. `up`: the cheapest schedule for sizes rounded up. `even`: sizes are rounded so that the errors cancel out over
+  // neighbouring layers, and of the schedules for a bit less or more than the budget the cheapest one is taken that
+  // really fits. That is better if a unit is not much smaller than a state, and no guarantee.
+  enum class Rounding { up, even } rounding = Rounding::up;
   // Instead of the cheapest schedule for the budget: the one with the smallest peak that there is up to the budget.
   bool smallest = false;
   // Set to true from any thread: the work ends soon and without a result.
@@ -70,8 +74,8 @@ struct ChainProgrammeOptions {
 struct ChainProgramme {
   ChainSteps steps;
   double cost = 0;     // of all steps, and of every layer's backward once
-  Bytes peak = 0;      // live bytes are never more than this
-  Bytes unit = 1;      // what sizes were rounded up to multiples of
+  Bytes peak = 0;      // the most bytes live at any step, not rounded
+  Bytes unit = 1;      // what sizes were rounded to multiples of
   bool exact = false;  // all sizes were such multiples
 };
 

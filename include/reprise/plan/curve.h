@@ -16,8 +16,8 @@ struct CurvePoint {
 };
 
 struct CurveOptions {
-  // How many budgets, evenly spread from the smallest feasible one to the keep-everything peak, both included: from 2 to
-  // 1000. Where fewer different numbers lie in between, there are fewer points; one if nothing can be saved.
+  // How many budgets, evenly spread from the smallest feasible one to the keep-everything peak, both included: from 2
+  // to 1000. Where fewer different numbers lie in between, there are fewer points; one if nothing can be saved.
   int points = 12;
   // For all points together, the search for the smallest budget included. More time: a lower curve.
   std::chrono::duration<double> time_limit = std::chrono::seconds(30);

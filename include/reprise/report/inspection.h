@@ -21,7 +21,7 @@ struct Inspection {
   Bytes outside_bytes = 0;  // of those without a maker
   Bytes largest_other = 0;  // the most bytes that are live for other reasons at any moment
   Bytes keep_everything_peak = 0;
-  Blocker floor;            // no plan has a smaller peak
+  Blocker floor;  // no plan has a smaller peak
 
   double cost = 0;        // of running every moment once
   double event_cost = 0;  // the events' part of it, which no plan can repeat
@@ -38,16 +38,17 @@ struct Inspection {
   // A value that could be forgotten while nobody needs it, if everything else is kept as long as it is needed.
   struct Candidate {
     Id value = 0;
-    Id from = 0, until = 0;       // the longest stretch of moments without a need and not held, both included
-    double unused = 0;            // cost of what runs in that stretch
-    double rebuild = 0;           // cost of replaying it at the end, with whatever is gone by then and has to be replayed too
-    std::size_t replays = 0;      // how many operators that are
-    bool at_peak = false;         // forgetting it lowers the live bytes where they are highest
+    Id from = 0, until = 0;  // the longest stretch of moments without a need and not held, both included
+    double unused = 0;       // cost of what runs in that stretch
+    double rebuild = 0;  // cost of replaying it at the end, with whatever is gone by then and has to be replayed too
+    std::size_t replays = 0;                         // how many operators that are
+    bool at_peak = false;                            // forgetting it lowers the live bytes where they are highest
     [[nodiscard]] double worth(const Trace&) const;  // bytes * unused / rebuild; infinite if rebuilding costs nothing
   };
   std::vector<Candidate> worth_most;  // at most ten, best first
 
-  // Values that can neither be replayed nor put into a tier, so that they stay as long as they are needed; largest first.
+  // Values that can neither be replayed nor put into a tier, so that they stay as long as they are needed; largest
+  // first.
   std::vector<Id> fixed;
   Bytes fixed_bytes = 0;
 };

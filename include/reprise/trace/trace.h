@@ -10,7 +10,8 @@
 //    until the stretch is over. A stretch that starts after the value was made needs the value at its first moment.
 //  - An output that takes over the storage of an input ends that input when its operator is run and adds no bytes.
 //    When the operator is replayed, the input stays and the output is new bytes.
-//  - What happens between two moments belongs to the later one: its `other` bytes are live then.
+//  - What happens between two moments belongs to the later one: its `other` bytes are live then. A drop only frees, so
+//    it is never held against the budget, also not in front of the first moment.
 #pragma once
 
 #include <cstdint>
