@@ -83,7 +83,7 @@ Curve curve_with_progress(const Trace& trace, CurveOptions options) {
 
 std::string curve_text(const Curve& curve) {
   std::string text = to_text(curve) + "\n" + advice(curve) + "\n";
-  if (curve.cancelled) text += "It was stopped before its time: more time gives a lower curve.\n";
+  if (curve.cancelled) text += "This was stopped before its time; a full run gives a lower curve.\n";
   return text;
 }
 

@@ -67,7 +67,7 @@ void ProgressBar::draw() {
   std::string line = fmt::format("[{:<{}}] {:3.0f} %  {:.1f} s", std::string(static_cast<std::size_t>(filled), '#'),
                                  bar_columns, 100 * share, seconds);
   if (!text_.empty()) line += "  " + text_;
-  line += *cancel_ ? "  stopping" : "  (Ctrl-C: stop with the best so far)";
+  line += *cancel_ ? "  stopping" : "  (Ctrl-C to stop)";
   // A longer line would wrap and could not be taken back.
   line.resize(std::min(line.size(), terminal_columns() - 1));
   show(line);

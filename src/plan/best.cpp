@@ -56,9 +56,7 @@ class BestPlanner {
 
  private:
   // While nothing fits, part of the effort is left for finding out what would.
-  [[nodiscard]] bool done() {
-    return search_.proven() || effort_.spent() >= (search_.has_best() ? 1 : give_up_at);
-  }
+  [[nodiscard]] bool done() { return search_.proven() || effort_.spent() >= (search_.has_best() ? 1 : give_up_at); }
 
   // ---- starts ----
   void take_start(std::optional<std::vector<Id>> nodes) {
@@ -81,7 +79,9 @@ class BestPlanner {
   std::optional<std::vector<Id>> simulate(const OnlineScore& score, double until_share, const Guidance* guidance) {
     effort_.count_moves(1);
     OnlineLimits limits;
-    limits.stop = [this, until_share] { return effort_.cancelled() || (effort_.reads_clock() && effort_.spent() > until_share); };
+    limits.stop = [this, until_share] {
+      return effort_.cancelled() || (effort_.reads_clock() && effort_.spent() > until_share);
+    };
     return simulate_online(problem_, uses_, score, limits, guidance);
   }
 

@@ -18,8 +18,7 @@ int find(const std::vector<std::pair<Id, int>>& list, Id moment) {
 
 }  // namespace
 
-BoundProgram::BoundProgram(const Problem& problem, const std::vector<std::vector<Id>>& uses,
-                           std::vector<Id> pivots)
+BoundProgram::BoundProgram(const Problem& problem, const std::vector<std::vector<Id>>& uses, std::vector<Id> pivots)
     : problem_(problem),
       uses_(uses),
       cost_scale_(problem.plain_cost > 0 ? cost_sum / problem.plain_cost : 1),
@@ -123,7 +122,9 @@ void BoundProgram::add_gap(Id v, Id use_index, Id from, Id to) {
   program_.row(choice, -LinearProgram::infinity(), 0);
 }
 
-void BoundProgram::charge(Id v, int variable) { charges_[v].push_back({variable, 1}); }
+void BoundProgram::charge(Id v, int variable) {
+  charges_[v].push_back({variable, 1});
+}
 
 void BoundProgram::occupy(int variable, Id from, Id to, double amount) {
   changes_[from].push_back({variable, amount});

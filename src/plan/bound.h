@@ -8,9 +8,9 @@
 // A replay needs the inputs of its operator. An input that no moment needs any more by then has to be kept beyond its
 // last use (w, which costs memory) or be rebuilt itself (e, which costs a replay, and needs its own inputs in turn).
 //
-// Pivots make this sharper: the gaps are cut at a few moments. A value that is absent after pivot p is rebuilt after p, so
-// an input that is past its last use at p is there at p, kept (w) or rebuilt in between (r, memory at p), or is rebuilt
-// after p (e at p). Leaving r out would make the bound wrong.
+// Pivots make this sharper: the gaps are cut at a few moments. A value that is absent after pivot p is rebuilt after p,
+// so an input that is past its last use at p is there at p, kept (w) or rebuilt in between (r, memory at p), or is
+// rebuilt after p (e at p). Leaving r out would make the bound wrong.
 #pragma once
 
 #include <optional>
@@ -33,10 +33,10 @@ class BoundProgram {
   BoundProgram(const Problem& problem, const std::vector<std::vector<Id>>& uses, std::vector<Id> pivots);
 
   struct Result {
-    bool infeasible = false;          // no plan fits the budget, within the solver's tolerances
-    bool complete = false;            // solved to the end
-    std::optional<double> cost;       // no plan costs less
-    std::optional<Guidance> absent;   // how much the program wants each value to be absent in each gap
+    bool infeasible = false;         // no plan fits the budget, within the solver's tolerances
+    bool complete = false;           // solved to the end
+    std::optional<double> cost;      // no plan costs less
+    std::optional<Guidance> absent;  // how much the program wants each value to be absent in each gap
   };
   [[nodiscard]] Result solve(const SolveOptions& options) const;
 
@@ -71,14 +71,14 @@ class BoundProgram {
   LinearProgram program_;
   double cost_scale_, bytes_scale_;
   std::vector<Id> pivots_;
-  std::vector<Id> dead_after_;                                  // by value: the last moment at which it is there in the plain order
-  std::vector<double> there_;                                   // by moment: change of the bytes of values that are there
-  std::vector<LinearProgram::Terms> changes_;                   // by moment: the same from variables
+  std::vector<Id> dead_after_;                 // by value: the last moment at which it is there in the plain order
+  std::vector<double> there_;                  // by moment: change of the bytes of values that are there
+  std::vector<LinearProgram::Terms> changes_;  // by moment: the same from variables
   std::vector<std::vector<std::pair<Id, int>>> kept_, rebuilt_, again_;  // by value: (moment, variable w, e, r)
-  std::vector<std::pair<Id, Id>> pending_;                      // (value, after) whose rebuilding needs inputs
+  std::vector<std::pair<Id, Id>> pending_;                               // (value, after) whose rebuilding needs inputs
   std::vector<Requirement> requirements_;
-  std::vector<LinearProgram::Terms> charges_;                   // by value: replays of its maker on its behalf
-  std::vector<int> puts_;                                       // by copy: the variable of its put; -1: none yet
+  std::vector<LinearProgram::Terms> charges_;  // by value: replays of its maker on its behalf
+  std::vector<int> puts_;                      // by copy: the variable of its put; -1: none yet
   struct Gap {
     Id value, use_index;
     int variable;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "plan/search.h"
 #include "reprise/plan/smallest.h"
@@ -75,13 +76,31 @@ class CurveMaker {
     }
   }
 
-  // From the largest budget, whose plans are soon proven optimal, to the smallest: what one leaves of its share of the
-  // time goes to the harder ones.
+  // The ends first, then always the middle of what is between: whenever it is cancelled, what there is shows the whole
+  // curve. What one leaves of its share of the time, because its plan is proven optimal, goes to the others.
+  [[nodiscard]] std::vector<std::size_t> order() const {
+    std::vector<std::size_t> order = {curve_.points.size() - 1};
+    if (curve_.points.size() > 1) order.push_back(0);
+    std::vector<std::pair<std::size_t, std::size_t>> between = {{0, curve_.points.size() - 1}};
+    for (std::size_t i = 0; i < between.size(); ++i) {
+      const auto [low, high] = between[i];
+      if (high - low < 2) continue;
+      const std::size_t middle = low + (high - low) / 2;
+      order.push_back(middle);
+      between.emplace_back(low, middle);
+      between.emplace_back(middle, high);
+    }
+    return order;
+  }
+
   void plan_points() {
-    for (std::size_t i = curve_.points.size(); i-- > 0 && !cancelled();) {
+    std::size_t unplanned = curve_.points.size();
+    for (const std::size_t i : order()) {
       CurvePoint& point = curve_.points[i];
-      if (left() > 0) {
-        point.result = make_plan(trace_, plan_options(point.budget, left() / static_cast<double>(i + 1)));
+      const double share = left() / static_cast<double>(unplanned--);
+      if (cancelled()) return;
+      if (share > 0) {
+        point.result = make_plan(trace_, plan_options(point.budget, share));
         // Without a plan it has not been planned; taking over one from below would make the curve look flat.
         if (cancelled() && !point.result->has_plan()) point.result.reset();
       }
@@ -112,7 +131,7 @@ class CurveMaker {
 
   // Takes the plan, which fits, if the point has none or a dearer one.
   void share(CurvePoint& point, const Plan& plan) {
-    if (!point.result) point.result = unplanned(point.budget);
+    if (!point.result) point.result = nothing_planned(point.budget);
     PlanResult& result = *point.result;
     Plan candidate = plan;
     candidate.budget = point.budget;
@@ -135,7 +154,7 @@ class CurveMaker {
     result.lower_bound = std::min(result.lower_bound, cost);
   }
 
-  [[nodiscard]] PlanResult unplanned(Bytes budget) const {
+  [[nodiscard]] PlanResult nothing_planned(Bytes budget) const {
     PlanResult result;
     result.planner = "best";
     result.budget = budget;

@@ -92,7 +92,9 @@ constexpr int simplex_interrupt = 1, interior_point_interrupt = 2, integer_inter
 
 }  // namespace
 
-double LinearProgram::infinity() { return std::numeric_limits<double>::infinity(); }
+double LinearProgram::infinity() {
+  return std::numeric_limits<double>::infinity();
+}
 
 int LinearProgram::variable(double cost, double low, double high, bool integer) {
   cost_.push_back(cost);
@@ -155,7 +157,8 @@ class HighsSolver {
     if (status == status_optimal) result.status = ProgramResult::Status::optimal;
     result.x.assign(program_.variables(), 0);
     std::vector<double> column_dual(program_.variables(), 0), row(program_.rows(), 0), row_dual(program_.rows(), 0);
-    if (highs.get_solution(highs_, result.x.data(), column_dual.data(), row.data(), row_dual.data()) != 0) result.x.clear();
+    if (highs.get_solution(highs_, result.x.data(), column_dual.data(), row.data(), row_dual.data()) != 0)
+      result.x.clear();
     if (options_.integers) {
       double dual_bound = 0;
       if (highs.get_double(highs_, "mip_dual_bound", &dual_bound) == 0 && std::isfinite(dual_bound)) {
@@ -202,8 +205,12 @@ class HighsSolver {
   void* highs_;
 };
 
-bool solver_available() { return library().usable; }
-const std::string& solver_problem() { return library().problem; }
+bool solver_available() {
+  return library().usable;
+}
+const std::string& solver_problem() {
+  return library().problem;
+}
 
 ProgramResult solve(const LinearProgram& program, const SolveOptions& options) {
   return HighsSolver(program, options).solve();

@@ -44,9 +44,9 @@ struct ProgramResult {
 };
 
 struct SolveOptions {
-  bool integers = false;              // take them seriously
-  std::optional<double> seconds;      // none: no limit
-  std::function<bool()> stop;         // asked now and then; true: stop
+  bool integers = false;          // take them seriously
+  std::optional<double> seconds;  // none: no limit
+  std::function<bool()> stop;     // asked now and then; true: stop
 };
 
 [[nodiscard]] bool solver_available();

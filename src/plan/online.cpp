@@ -37,9 +37,7 @@ class OnlineSimulation {
   // ---- residency ----
   bool resident(Id v) const { return place_[v] >= 0; }
   bool held(Id v) const { return problem_.held_while(v, now_, false); }
-  bool available(Id v, Id node) const {
-    return resident(v) || problem_.held_while(v, now_, node == now_);
-  }
+  bool available(Id v, Id node) const { return resident(v) || problem_.held_while(v, now_, node == now_); }
   void add(Id v) {
     if (resident(v)) return;
     place_[v] = static_cast<Id>(residents_.size());
@@ -253,9 +251,9 @@ class OnlineSimulation {
   const OnlineLimits& limits_;
   const Guidance* guidance_;
 
-  Id now_ = 0;        // the moment to run
-  double clock_ = 0;  // cost so far
-  Bytes bytes_ = 0;   // of residents
+  Id now_ = 0;                         // the moment to run
+  double clock_ = 0;                   // cost so far
+  Bytes bytes_ = 0;                    // of residents
   std::vector<Id> place_, residents_;  // by value: where in the list of residents; -1: not resident
   std::vector<Id> locks_, next_use_;
   std::vector<double> touched_;

@@ -41,12 +41,13 @@ struct Guidance {
 [[nodiscard]] std::vector<std::vector<Id>> first_uses(const Problem&);
 
 struct OnlineLimits {
-  double cost_ratio = 3;             // give up at this many times the plain cost
-  std::function<bool()> stop;        // asked now and then; true: give up
+  double cost_ratio = 3;       // give up at this many times the plain cost
+  std::function<bool()> stop;  // asked now and then; true: give up
 };
 
 // A schedule in the form of schedule.h without useless repeats, or nothing if the heuristic got stuck.
-[[nodiscard]] std::optional<std::vector<Id>> simulate_online(const Problem&, const std::vector<std::vector<Id>>& first_uses,
+[[nodiscard]] std::optional<std::vector<Id>> simulate_online(const Problem&,
+                                                             const std::vector<std::vector<Id>>& first_uses,
                                                              const OnlineScore&, const OnlineLimits&,
                                                              const Guidance* = nullptr);
 

@@ -35,7 +35,9 @@ std::optional<Plan> plan_online(const Trace& trace, const PlanOptions& options) 
   return to_plan(problem, *nodes);
 }
 
-std::optional<Plan> plan_keep_everything(const Trace& trace, const PlanOptions&) { return keep_everything(trace); }
+std::optional<Plan> plan_keep_everything(const Trace& trace, const PlanOptions&) {
+  return keep_everything(trace);
+}
 
 const std::vector<Planner>& table() {
   using Kind = OnlineScore::Kind;
@@ -207,11 +209,19 @@ const char* name(PlanStatus status) {
   return "unknown";
 }
 
-double PlanResult::cost_ratio() const { return plain_cost > 0 ? simulation.cost / plain_cost : 1; }
-double PlanResult::lower_bound_ratio() const { return plain_cost > 0 ? lower_bound / plain_cost : 1; }
-double PlanResult::gap() const { return lower_bound > 0 ? (simulation.cost - lower_bound) / lower_bound : 0; }
+double PlanResult::cost_ratio() const {
+  return plain_cost > 0 ? simulation.cost / plain_cost : 1;
+}
+double PlanResult::lower_bound_ratio() const {
+  return plain_cost > 0 ? lower_bound / plain_cost : 1;
+}
+double PlanResult::gap() const {
+  return lower_bound > 0 ? (simulation.cost - lower_bound) / lower_bound : 0;
+}
 
-PlanResult make_plan(const Trace& trace, const PlanOptions& options) { return MakePlan(trace, options).run(); }
+PlanResult make_plan(const Trace& trace, const PlanOptions& options) {
+  return MakePlan(trace, options).run();
+}
 
 const std::vector<PlannerInfo>& planners() {
   static const std::vector<PlannerInfo> list = [] {

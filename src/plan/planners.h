@@ -11,16 +11,16 @@
 
 namespace reprise {
 
-[[nodiscard]] std::optional<Plan> plan_segments(const Trace&, const PlanOptions&);      // segments.cpp
-[[nodiscard]] std::optional<Plan> plan_every(const Trace&, const PlanOptions&);         // segments.cpp
-[[nodiscard]] std::optional<Plan> plan_chen_sqrt(const Trace&, const PlanOptions&);     // chen.cpp
-[[nodiscard]] std::optional<Plan> plan_chen_greedy(const Trace&, const PlanOptions&);   // chen.cpp
-[[nodiscard]] std::optional<Plan> plan_revolve(const Trace&, const PlanOptions&);       // revolve.cpp
-[[nodiscard]] std::optional<Plan> plan_hrevolve(const Trace&, const PlanOptions&);      // hrevolve.cpp
-[[nodiscard]] std::optional<Plan> plan_chain(const Trace&, const PlanOptions&);         // chain_planner.cpp
+[[nodiscard]] std::optional<Plan> plan_segments(const Trace&, const PlanOptions&);     // segments.cpp
+[[nodiscard]] std::optional<Plan> plan_every(const Trace&, const PlanOptions&);        // segments.cpp
+[[nodiscard]] std::optional<Plan> plan_chen_sqrt(const Trace&, const PlanOptions&);    // chen.cpp
+[[nodiscard]] std::optional<Plan> plan_chen_greedy(const Trace&, const PlanOptions&);  // chen.cpp
+[[nodiscard]] std::optional<Plan> plan_revolve(const Trace&, const PlanOptions&);      // revolve.cpp
+[[nodiscard]] std::optional<Plan> plan_hrevolve(const Trace&, const PlanOptions&);     // hrevolve.cpp
+[[nodiscard]] std::optional<Plan> plan_chain(const Trace&, const PlanOptions&);        // chain_planner.cpp
 
-// Like plan_chain on the finest chain of stretches that a trace is, whatever its shape; nothing if that is a single one.
-// A seed for `best`. `work` limits the effort, in additions: 1e9 take about half a second.
+// Like plan_chain on the finest chain of stretches that a trace is, whatever its shape; nothing if that is a single
+// one. A seed for `best`. `work` limits the effort, in additions: 1e9 take about half a second.
 [[nodiscard]] std::optional<Plan> plan_coarse_chain(const Trace&, const PlanOptions&, double work = 1e9);
 
 }  // namespace reprise

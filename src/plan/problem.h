@@ -23,7 +23,9 @@ namespace reprise {
 class IdLists {
  public:
   explicit IdLists(const std::vector<std::vector<Id>>& lists = {});
-  std::span<const Id> operator[](Id key) const { return {items_.data() + first_[key], items_.data() + first_[key + 1]}; }
+  std::span<const Id> operator[](Id key) const {
+    return {items_.data() + first_[key], items_.data() + first_[key + 1]};
+  }
 
  private:
   std::vector<Id> items_;

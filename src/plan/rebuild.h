@@ -9,6 +9,7 @@
 // what was made from a value that is neither kept nor can be rebuilt (its storage was taken over).
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -50,7 +51,7 @@ class Rebuilder {
   // The copy is not counted on any more; no effect if the value could not be had again without it.
   void forget_copy(Id value);
 
-  // The moments' missing needs, in no order; empty if it can run as it is.
+  // What a moment needs and is not at hand, in no order.
   [[nodiscard]] std::vector<Id> missing(Id moment) const;
 
   [[nodiscard]] const std::vector<Action>& actions() const { return actions_; }

@@ -30,7 +30,9 @@ Scan scan(const Bytes* live, Id n, Bytes limit) {
 
 }  // namespace
 
-Schedule::Schedule(const Problem& problem) : problem_(problem), start_(problem.moments) { reset(); }
+Schedule::Schedule(const Problem& problem) : problem_(problem), start_(problem.moments) {
+  reset();
+}
 
 void Schedule::reset() {
   std::vector<Id> plain(problem_.moments);
@@ -301,7 +303,9 @@ Id Schedule::missing_input(Id node, Occurrence at) const {
   return nowhere;
 }
 
-bool Schedule::can_insert(Id node, Occurrence at) const { return missing_input(node, at) == nowhere; }
+bool Schedule::can_insert(Id node, Occurrence at) const {
+  return missing_input(node, at) == nowhere;
+}
 
 bool Schedule::can_erase(Occurrence repeat) const {
   Stay s = first_stay_[repeat];
@@ -373,7 +377,8 @@ Occurrence Schedule::insert_unlogged(Id node, Occurrence at) {
   const Id here = order(at);
   const Bytes beside = problem_.before[moment_[at]];
   const Id after = node_[at];
-  const Bytes own_of_at = is_repeat(at) ? beside + problem_.workspace[after] + problem_.output_bytes[after] : problem_.at[after];
+  const Bytes own_of_at =
+      is_repeat(at) ? beside + problem_.workspace[after] + problem_.output_bytes[after] : problem_.at[after];
   Bytes live = live_at(at) - own_of_at + beside + problem_.workspace[node] + problem_.output_bytes[node];
 
   Stay s = first_stay_[o];
@@ -415,9 +420,9 @@ Occurrence Schedule::insert_unlogged(Id node, Occurrence at) {
 
   // In order among its like; most land near the end, so the search starts there.
   const auto insert_in_order = [&](std::vector<std::int32_t>& list, std::int32_t item, auto occurrence_of) {
-    auto place = list.end();
-    while (place != list.begin() && order(occurrence_of(*(place - 1))) > order(o)) --place;
-    list.insert(place, item);
+    auto spot = list.end();
+    while (spot != list.begin() && order(occurrence_of(*(spot - 1))) > order(o)) --spot;
+    list.insert(spot, item);
   };
   insert_in_order(occurrences_of_[node], o, [](Occurrence other) { return other; });
   s = first_stay_[o];

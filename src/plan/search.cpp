@@ -57,7 +57,8 @@ double Search::unit_of(const std::vector<Id>& nodes) const {
   return repeats > 0 && extra > 0 ? extra * cost_scale_ / repeats : 1.0 / std::max<Id>(1, problem_.moments);
 }
 
-// ---- pruning ----------------------------------------------------------------------------------------------------------
+// ---- pruning
+// ----------------------------------------------------------------------------------------------------------
 
 std::vector<Id> Search::prune(const std::vector<Id>& nodes) {
   if (!schedule_.load(nodes)) return nodes;
@@ -85,7 +86,8 @@ std::vector<Id> Search::prune(const std::vector<Id>& nodes) {
   return schedule_.nodes();
 }
 
-// ---- annealing --------------------------------------------------------------------------------------------------------
+// ---- annealing
+// --------------------------------------------------------------------------------------------------------
 
 void Search::anneal(const std::vector<Id>& start, double until_share, double hot, double cold, bool until_fits) {
   if (!schedule_.load(start)) return;
@@ -128,7 +130,8 @@ void Search::anneal(const std::vector<Id>& start, double until_share, double hot
   }
 }
 
-// ---- moves ------------------------------------------------------------------------------------------------------------
+// ---- moves
+// ------------------------------------------------------------------------------------------------------------
 
 bool Search::move() {
   if (!schedule_.fits() && random_.chance(0.45)) return drop_at_overflow();
@@ -229,7 +232,8 @@ bool Search::pull(Id node, Occurrence at, Occurrence gap_start) {
     schedule_.insert(node, at);
     return true;
   }
-  for (Id missing = schedule_.missing_input(node, at); missing != nowhere; missing = schedule_.missing_input(node, at)) {
+  for (Id missing = schedule_.missing_input(node, at); missing != nowhere;
+       missing = schedule_.missing_input(node, at)) {
     const auto ways = problem_.ways[missing];  // it was taken over: only a replay brings it back
     if (ways.empty() || ways.front() >= problem_.moments || !pull(ways.front(), at, -1)) return false;
   }
@@ -309,7 +313,9 @@ bool Search::shift(Occurrence repeat) {
     for (int steps = 1 + random_.below(4) + (back ? 0 : 1); steps > 0; --steps) {
       const Occurrence step = back ? schedule_.previous(to) : schedule_.next(to);
       if (step < 0) break;
-      if (back ? schedule_.order(step) <= schedule_.order(gap_start) : schedule_.order(step) > schedule_.order(first_use)) break;
+      if (back ? schedule_.order(step) <= schedule_.order(gap_start)
+               : schedule_.order(step) > schedule_.order(first_use))
+        break;
       to = step;
     }
   } else if (how >= 0.6) {
@@ -334,7 +340,8 @@ void Search::repair(int times) {
   }
 }
 
-// ---- sampling ---------------------------------------------------------------------------------------------------------
+// ---- sampling
+// ---------------------------------------------------------------------------------------------------------
 
 Stay Search::random_stay() {
   const auto repeats = static_cast<Id>(schedule_.repeats().size());

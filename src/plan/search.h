@@ -39,8 +39,8 @@ class Search {
   // Removes repeats, dearest first, as long as the schedule fits; the result is taken into account and returned. A
   // schedule that does not fit comes back as it is.
   std::vector<Id> prune(const std::vector<Id>& nodes);
-  // From `start` until the share of effort is spent. Temperatures are in units of energy, which is cost over plain cost.
-  // With `until_fits`, stops at the first schedule that fits.
+  // From `start` until the share of effort is spent. Temperatures are in units of energy, which is cost over plain
+  // cost. With `until_fits`, stops at the first schedule that fits.
   void anneal(const std::vector<Id>& start, double until_share, double hot, double cold, bool until_fits = false);
   // The average repeat of the schedule as a share of the plain cost: the natural unit of temperature.
   [[nodiscard]] double unit_of(const std::vector<Id>& nodes) const;

@@ -85,6 +85,7 @@ std::string advice(const Curve& curve) {
     return point.result && overhead(point) <= too_much + as_written;
   });
   if (&acceptable != &smallest) {
+    if (!(&acceptable - 1)->result) return text + ".";  // what is right below it is not known
     const std::string below = &acceptable == &knee ? "that" : format_bytes(acceptable.budget);
     return text + fmt::format("; below {} it passes {}.", below, percent(too_much));
   }

@@ -116,7 +116,8 @@ class Interpreter {
     require_moment(m);
     if (m >= next_) throw Broken{Rule::has_run, {}, "it has not run yet"};
     if (!trace_.replayable(m)) {
-      throw Broken{Rule::replayable, {}, trace_.moments[m].runs ? "its operator may not be replayed" : "it is an event"};
+      throw Broken{
+          Rule::replayable, {}, trace_.moments[m].runs ? "its operator may not be replayed" : "it is an event"};
     }
     for (const Id v : trace_.inputs(m)) require_resident(v, "it is an input");
     Bytes made_again = 0;  // outputs that are resident already are made a second time and go when the replay ends
@@ -133,7 +134,8 @@ class Interpreter {
   void drop(Id v) {
     require_value(v);
     if (!ours_[v]) {
-      throw Broken{Rule::resident, v, held_[v] ? "it was dropped already, only the program holds it" : "it is not resident"};
+      throw Broken{Rule::resident, v,
+                   held_[v] ? "it was dropped already, only the program holds it" : "it is not resident"};
     }
     ours_[v] = 0;
     if (!held_[v]) resident_bytes_ -= bytes(v);
@@ -206,8 +208,10 @@ class Interpreter {
     other_ = at < 0 ? 0 : trace_.moments[at].other;
     during_ = resident_bytes_ + counted_tier_bytes_ + other_ + extra;
     if (options_.check_budget && during_ > plan_.budget) {
-      throw Broken{Rule::budget, {},
-                   fmt::format("{} bytes are live, {} above the budget of {}", during_, during_ - plan_.budget, plan_.budget)};
+      throw Broken{
+          Rule::budget,
+          {},
+          fmt::format("{} bytes are live, {} above the budget of {}", during_, during_ - plan_.budget, plan_.budget)};
     }
   }
 
@@ -278,16 +282,16 @@ class Interpreter {
   const SimulateOptions& options_;
   const Timeline timeline_;
 
-  Id next_ = 0;              // the moment to run next
-  std::vector<char> ours_;   // by value: made or got, and not dropped
-  std::vector<char> held_;   // by value: the program holds it now
+  Id next_ = 0;             // the moment to run next
+  std::vector<char> ours_;  // by value: made or got, and not dropped
+  std::vector<char> held_;  // by value: the program holds it now
   Bytes resident_bytes_ = 0;
   std::vector<Bytes> tier_bytes_;
-  Bytes counted_tier_bytes_ = 0;  // in tiers that count in the budget
-  Bytes other_ = 0;               // of the moment that the last action other than a drop took place at
-  std::vector<std::size_t> last_get_of_put_;                  // by action
+  Bytes counted_tier_bytes_ = 0;              // in tiers that count in the budget
+  Bytes other_ = 0;                           // of the moment that the last action other than a drop took place at
+  std::vector<std::size_t> last_get_of_put_;  // by action
   std::unordered_map<std::uint64_t, std::size_t> last_get_;  // copies in tiers: the action after which they leave
-  Bytes during_ = 0;         // live bytes while the action in hand takes place
+  Bytes during_ = 0;                                         // live bytes while the action in hand takes place
   Simulation result_;
 };
 

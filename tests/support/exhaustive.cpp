@@ -14,14 +14,12 @@ constexpr Set only(Id item) { return Set{1} << item; }
 constexpr bool has(Set set, Id item) { return (set & only(item)) != 0; }
 
 struct State {
-  Id run = 0;            // moments that have run: 0..run-1
-  Set ours = 0;          // values that were made, got or arrived, and not dropped
-  Set copies = 0;        // in tiers
-  bool started = false;  // false: nothing but drops so far
+  Id run = 0;      // moments that have run: 0..run-1
+  Set ours = 0;    // values that were made, got or arrived, and not dropped
+  Set copies = 0;  // in tiers
 
   [[nodiscard]] std::uint64_t key() const {
-    return std::uint64_t{ours} | std::uint64_t{copies} << 24 | static_cast<std::uint64_t>(run) << 48 |
-           std::uint64_t{started} << 63;
+    return std::uint64_t{ours} | std::uint64_t{copies} << 24 | static_cast<std::uint64_t>(run) << 48;
   }
 };
 
@@ -104,7 +102,6 @@ class Machine {
       to.ours |= only(v);
     }
     ++to.run;
-    to.started = true;
     const Bytes live = bytes(there) + counted_copies(s.copies) + trace_.workspace(m) + trace_.moments[m].other;
     steps.push_back({Action::run(m), to, live, 0});
   }
@@ -119,26 +116,23 @@ class Machine {
     for (const Id v : trace_.outputs(m)) outputs |= only(v);
     State to = s;
     to.ours |= outputs;
-    to.started = true;
     // All outputs are made; those that were there already are there twice until it ends.
     const Bytes live =
         bytes(there) + bytes(outputs) + trace_.workspace(m) + counted_copies(s.copies) + other_between(s);
     steps.push_back({Action::replay(m), to, live, trace_.cost(m)});
   }
 
-  void drop(const State& s, Id v, std::vector<Step>& steps) const {
+  // Only frees, so it is never held against the budget.
+  static void drop(const State& s, Id v, std::vector<Step>& steps) {
     State to = s;
     to.ours &= ~only(v);
-    // Belongs to the action before it, which had at least as much live. In front of all actions nothing has.
-    const Bytes live = s.started ? 0 : bytes(resident(to)) + counted_copies(to.copies);
-    steps.push_back({Action::drop(v), to, live, 0});
+    steps.push_back({Action::drop(v), to, 0, 0});
   }
 
   void put_or_get(const State& s, Id c, std::vector<Step>& steps) const {
     const auto& [tier, entry] = copies_[c];
     const Set there = resident(s);
     State to = s;
-    to.started = true;
     if (!has(s.copies, c)) {
       if (!has(there, entry.value)) return;
       to.copies |= only(c);

@@ -71,9 +71,9 @@ enum class PlanStatus {
 // What keeps the budget from going lower: the moment, and the values that have to be there.
 struct Blocker {
   Id moment = 0;
-  Bytes bytes = 0;          // live then
-  std::vector<Id> values;   // largest first
-  bool proven = false;      // no plan whatsoever can do with less at this moment
+  Bytes bytes = 0;         // live then
+  std::vector<Id> values;  // largest first
+  bool proven = false;     // no plan whatsoever can do with less at this moment
 };
 
 struct PlanResult {
@@ -83,10 +83,10 @@ struct PlanResult {
   Simulation simulation;  // of the plan: its proof
   Bytes budget = 0;
 
-  Bytes keep_everything_peak = 0;  // of running every moment once and dropping each value after its last use
-  Bytes floor = 0;                 // no plan whatsoever has a smaller peak
-  double plain_cost = 0;           // of running every moment once
-  double lower_bound = 0;          // no plan for this budget costs less; at least `plain_cost`
+  Bytes keep_everything_peak = 0;          // of running every moment once and dropping each value after its last use
+  Bytes floor = 0;                         // no plan whatsoever has a smaller peak
+  double plain_cost = 0;                   // of running every moment once
+  double lower_bound = 0;                  // no plan for this budget costs less; at least `plain_cost`
   std::optional<Bytes> smallest_feasible;  // if infeasible: the smallest budget for which a plan was found
   std::optional<Blocker> blocker;          // if infeasible
 
@@ -111,8 +111,8 @@ struct PlannerInfo {
 };
 [[nodiscard]] const std::vector<PlannerInfo>& planners();
 
-// The plan that forgets nothing: every moment once, each value dropped right after its last use, at once if it has none.
-// Its peak is what budgets are compared with.
+// The plan that forgets nothing: every moment once, each value dropped right after its last use, at once if it has
+// none. Its peak is what budgets are compared with.
 [[nodiscard]] Plan keep_everything(const Trace&);
 
 // No plan has a smaller peak: the moment that needs most by itself, and what it needs.

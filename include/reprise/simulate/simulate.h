@@ -16,24 +16,24 @@ namespace reprise {
 
 // The rules a plan can break.
 enum class Rule {
-  known,        // every moment, value and tier that an action names exists
-  run_once,     // each moment runs once, in order
-  has_run,      // only a moment that has run can be replayed
-  replayable,   // events and operators that may not be replayed are not
-  resident,     // what an action needs is resident
-  not_resident, // get makes a value resident that is not
-  in_tier,      // put and get keep to the values that the tier takes and has
-  capacity,     // a tier never holds more than its capacity
-  budget,       // live bytes never pass the budget
-  complete,     // every moment has run when the plan ends
+  known,         // every moment, value and tier that an action names exists
+  run_once,      // each moment runs once, in order
+  has_run,       // only a moment that has run can be replayed
+  replayable,    // events and operators that may not be replayed are not
+  resident,      // what an action needs is resident
+  not_resident,  // get makes a value resident that is not
+  in_tier,       // put and get keep to the values that the tier takes and has
+  capacity,      // a tier never holds more than its capacity
+  budget,        // live bytes never pass the budget
+  complete,      // every moment has run when the plan ends
 };
 [[nodiscard]] const char* name(Rule);
 
 struct BrokenRule {
   Rule rule = Rule::known;
-  std::size_t action = 0;    // its index in the plan; the number of actions for `complete`
-  std::optional<Id> value;   // the value concerned, if it is one
-  std::string sentence;      // for people: the action, the value, the rule and the numbers
+  std::size_t action = 0;   // its index in the plan; the number of actions for `complete`
+  std::optional<Id> value;  // the value concerned, if it is one
+  std::string sentence;     // for people: the action, the value, the rule and the numbers
 };
 
 struct Simulation {
@@ -43,7 +43,7 @@ struct Simulation {
   std::size_t peak_action = 0;       // the first action that reaches it
   std::size_t replays = 0, puts = 0, gets = 0;
   double replay_cost = 0, tier_cost = 0;  // shares of `cost`: replays, and puts with gets
-  std::vector<Bytes> tier_peaks;     // by tier: the most it held
+  std::vector<Bytes> tier_peaks;          // by tier: the most it held
   // Live bytes while action i takes place: workspace, other bytes and tiers that count in the budget included. Up to
   // the broken action if a rule is broken. Empty if not asked for.
   std::vector<Bytes> live;

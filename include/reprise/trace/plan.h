@@ -36,8 +36,8 @@ struct Action {
 [[nodiscard]] const char* name(Action::Kind);
 
 struct Plan {
-  Bytes budget = 0;             // live bytes never pass it
-  std::vector<Tier> tiers;      // the tiers that put and get name, by position
+  Bytes budget = 0;         // live bytes never pass it
+  std::vector<Tier> tiers;  // the tiers that put and get name, by position
   std::vector<Action> actions;
   bool operator==(const Plan&) const = default;
 };

@@ -110,8 +110,8 @@ struct Trace {
   bool operator==(const Trace&) const = default;
 };
 
-// Throws Error with the place ("operators[3].inputs[1]") and the reason if the trace contradicts itself. Everything that
-// takes a trace expects one that passes; files are checked when read.
+// Throws Error with the place ("operators[3].inputs[1]") and the reason if the trace contradicts itself. Everything
+// that takes a trace expects one that passes; files are checked when read.
 void check(const Trace&);
 
 }  // namespace reprise
