@@ -14,7 +14,7 @@ namespace reprise {
 namespace {
 
 // Shares of the effort after which a phase ends.
-constexpr double seeds_until = 0.08, fitting_until = 0.25, programs_until = 0.4, guided_until = 0.45, give_up_at = 0.7;
+constexpr double seeds_until = 0.08, fitting_until = 0.25, programs_until = 0.4, guided_until = 0.45, give_up_early_at = 0.4, give_up_at = 0.7;
 // Shares that a phase may take.
 constexpr double guided_share = 0.05, pruning_share = 0.03, lineage_share = 0.1, sharpening_share = 0.12;
 // Traces of this many moments get an integer program at once: it often proves the first good plan optimal.
@@ -29,7 +29,7 @@ class BestPlanner {
         uses_(first_uses(problem)),
         search_(problem, options.seed, effort),
         random_(options.seed ^ 0x5EED) {
-    search_.lower_bound = problem.plain_cost;
+    search_.lower_bound = quick_bound(problem, uses_);
     search_.on_improvement = [this](double) { report(); };
     search_.on_tick = [this] { report(); };
     for (Id m = 0; m < problem.moments; ++m) plain_.push_back(m);
@@ -233,7 +233,10 @@ class BestPlanner {
     solving.stop = [this] { return effort_.cancelled(); };
     auto found = program.solve(solving);
     if (found.cost) search_.lower_bound = std::max(search_.lower_bound, *found.cost);
-    if (found.complete && !integers) guidance_ = std::move(found.absent);
+    if (found.complete && !integers) {
+      guidance_ = std::move(found.absent);
+      most_pivots_solved_ = std::max(most_pivots_solved_, pivot_count);
+    }
     report();
   }
 
@@ -241,13 +244,15 @@ class BestPlanner {
   void sharpen_bound() {
     if (!search_.has_best() || !effort_.reads_clock()) return;
     const double until = effort_.spent() + sharpening_share;
-    for (const int count : {24, 12, 6, 3, 1}) {
-      if (done() || !may_solve()) return;
+    for (const int count : {24, 12, 6, 3, 1, 0}) {
+      if (done() || !may_solve() || count <= most_pivots_solved_) break;
       if (!affordable(BoundProgram(problem_, uses_, pivots(count)), until)) continue;
       solve_program(count, false, until);
       break;
     }
-    if (problem_.moments > small_enough) solve_program(1, true, effort_.spent() + sharpening_share);
+    if (problem_.moments > small_enough && problem_.moments <= 4 * small_enough) {
+      solve_program(1, true, effort_.spent() + sharpening_share);
+    }
   }
 
   // ---- telling ----
@@ -290,7 +295,7 @@ class BestPlanner {
   std::vector<std::vector<Id>> lineages_;
   std::optional<Guidance> guidance_;
   double cycle_share_ = 1.0 / 60;
-  int cycles_ = 0, sharpenings_ = 0;
+  int cycles_ = 0, most_pivots_solved_ = -1;
   double last_report_ = -1;
   std::vector<std::string> notes_;
 };

@@ -16,7 +16,108 @@ int find(const std::vector<std::pair<Id, int>>& list, Id moment) {
   return -1;
 }
 
+// A stretch of the plain order during which a value is there: made, or let go by the program, at `start`, and used.
+struct Life {
+  Id start;
+  std::vector<Id> uses;  // positions in the value's list of first uses
+};
+
+std::vector<Life> lives_of(const Problem& problem, const std::vector<Id>& uses, Id v) {
+  std::vector<Life> lives;
+  const bool held = problem.zone_first[v] != nowhere;
+  const bool before_held = held && problem.maker[v] != nowhere && problem.maker[v] < problem.zone_first[v];
+  if (!held || before_held) lives.push_back({problem.maker[v], {}});
+  if (held) lives.push_back({problem.zone_last[v], {}});
+  for (Id k = 0; k < static_cast<Id>(uses.size()); ++k) {
+    const bool early = before_held && uses[k] <= problem.zone_first[v];
+    (early ? lives.front() : lives.back()).uses.push_back(k);
+  }
+  return lives;
+}
+
+// Calls visit(from, to) for the stretches between uses of the value with at least one moment strictly inside.
+template <typename Visit>
+void each_gap(const Problem& problem, const std::vector<Id>& uses, Id v, Visit visit) {
+  for (const Life& life : lives_of(problem, uses, v)) {
+    Id from = life.start;
+    for (const Id k : life.uses) {
+      if (uses[k] - from > 1) visit(k, from, uses[k]);
+      from = uses[k];
+    }
+  }
+}
+
 }  // namespace
+
+double quick_bound(const Problem& problem, const std::vector<std::vector<Id>>& uses) {
+  constexpr int moments_tried = 32;
+  // The plain order's live bytes, and the moments above the budget.
+  std::vector<Bytes> live(problem.moments + 2, 0);
+  for (Id v = 0; v < problem.trace_values; ++v) {
+    for (const Life& life : lives_of(problem, uses[v], v)) {
+      if (life.uses.empty()) continue;
+      live[life.start + 1] += problem.bytes[v];
+      live[uses[v][life.uses.back()] + 1] -= problem.bytes[v];
+    }
+  }
+  Bytes there = 0;
+  std::vector<Id> above;
+  Id turn = 0;
+  for (Id m = 0; m < problem.moments; ++m) {
+    there += live[m];
+    live[m] = there + problem.at[m];
+    if (live[m] > problem.budget) above.push_back(m);
+    if (live[m] > live[turn]) turn = m;
+  }
+  if (above.empty()) return problem.plain_cost;
+  std::vector<Id> tried{turn};
+  for (int i = 0; i < moments_tried; ++i) tried.push_back(above[above.size() * i / moments_tried]);
+
+  // What could be absent at each of them, by maker: all outputs come back with one replay.
+  struct Item {
+    Id maker;
+    Bytes bytes;
+    double cost;
+  };
+  std::vector<std::vector<Item>> items(tried.size());
+  for (Id v = 0; v < problem.trace_values; ++v) {
+    if (problem.ways[v].empty()) continue;
+    double cost = problem.cost[problem.ways[v].front()];
+    for (const Id way : problem.ways[v]) cost = std::min(cost, problem.cost[way]);
+    each_gap(problem, uses[v], v, [&](Id, Id from, Id to) {
+      for (std::size_t i = 0; i < tried.size(); ++i) {
+        if (from < tried[i] && tried[i] < to) items[i].push_back({problem.maker[v], problem.bytes[v], cost});
+      }
+    });
+  }
+  double best = 0;
+  for (std::size_t i = 0; i < tried.size(); ++i) {
+    auto& list = items[i];
+    std::stable_sort(list.begin(), list.end(), [](const Item& a, const Item& b) { return a.maker < b.maker; });
+    std::vector<Item> merged;
+    for (const Item& item : list) {
+      if (!merged.empty() && item.maker != nowhere && merged.back().maker == item.maker) {
+        merged.back().bytes += item.bytes;
+        merged.back().cost = std::min(merged.back().cost, item.cost);
+      } else {
+        merged.push_back(item);
+      }
+    }
+    std::sort(merged.begin(), merged.end(), [](const Item& a, const Item& b) {
+      return a.cost * static_cast<double>(b.bytes) < b.cost * static_cast<double>(a.bytes);
+    });
+    double missing = static_cast<double>(live[tried[i]] - problem.budget), cost = 0;
+    for (const Item& item : merged) {
+      if (missing <= 0) break;
+      if (item.bytes == 0) continue;
+      const double share = std::min(1.0, missing / static_cast<double>(item.bytes));
+      cost += share * item.cost;
+      missing -= share * static_cast<double>(item.bytes);
+    }
+    best = std::max(best, cost);
+  }
+  return problem.plain_cost + best * (1 - 1e-12);
+}
 
 BoundProgram::BoundProgram(const Problem& problem, const std::vector<std::vector<Id>>& uses, std::vector<Id> pivots)
     : problem_(problem),
@@ -46,33 +147,16 @@ BoundProgram::BoundProgram(const Problem& problem, const std::vector<std::vector
   add_memory();
 }
 
-std::vector<BoundProgram::Life> BoundProgram::lives_of(Id v) const {
-  std::vector<Life> lives;
-  const bool held = problem_.zone_first[v] != nowhere;
-  const bool before_held = held && problem_.maker[v] != nowhere && problem_.maker[v] < problem_.zone_first[v];
-  if (!held || before_held) lives.push_back({problem_.maker[v], {}});
-  if (held) lives.push_back({problem_.zone_last[v], {}});
-  for (Id k = 0; k < static_cast<Id>(uses_[v].size()); ++k) {
-    const bool early = before_held && uses_[v][k] <= problem_.zone_first[v];
-    (early ? lives.front() : lives.back()).uses.push_back(k);
-  }
-  return lives;
-}
-
 void BoundProgram::add_lives() {
   for (Id v = 0; v < problem_.trace_values; ++v) {
     const double bytes = static_cast<double>(problem_.bytes[v]) * bytes_scale_;
-    for (const Life& life : lives_of(v)) {
+    for (const Life& life : lives_of(problem_, uses_[v], v)) {
       if (life.uses.empty()) continue;
       there_[life.start + 1] += bytes;
       there_[uses_[v][life.uses.back()] + 1] -= bytes;
-      Id from = life.start;
-      for (const Id k : life.uses) {
-        const Id to = uses_[v][k];
-        if (to - from > 1 && !problem_.ways[v].empty()) add_gap(v, k, from, to);
-        from = to;
-      }
     }
+    if (problem_.ways[v].empty()) continue;
+    each_gap(problem_, uses_[v], v, [&](Id use_index, Id from, Id to) { add_gap(v, use_index, from, to); });
   }
 }
 

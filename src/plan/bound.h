@@ -22,6 +22,10 @@
 
 namespace reprise {
 
+// A bound in a moment's work, without a solver: at a moment where the plain order is above the budget, enough of the values
+// that lie there unused have to be absent, and each of their operators is paid once. The best of several such moments.
+[[nodiscard]] double quick_bound(const Problem&, const std::vector<std::vector<Id>>& uses);
+
 // Programs larger than this take longer than they are worth; in non-zero coefficients.
 inline constexpr std::size_t largest_program = 1'500'000;
 inline constexpr std::size_t largest_program_without_clock = 150'000;  // where no time limit can stop it
@@ -44,11 +48,6 @@ class BoundProgram {
   [[nodiscard]] bool has_pivots() const { return !pivots_.empty(); }
 
  private:
-  // A stretch of the plain order during which a value is there: made, or let go by the program, at `start`, and used.
-  struct Life {
-    Id start;
-    std::vector<Id> uses;  // positions in the value's list of first uses
-  };
   struct Requirement {  // variable <= kept until `at` + rebuilt
     int variable;
     Id value, at;
@@ -64,7 +63,6 @@ class BoundProgram {
   void add_memory();
   void charge(Id value, int variable);
   void occupy(int variable, Id from, Id to, double amount);  // moments from..to-1
-  [[nodiscard]] std::vector<Life> lives_of(Id value) const;
 
   const Problem& problem_;
   const std::vector<std::vector<Id>>& uses_;

@@ -5,6 +5,7 @@
 #include "plan/chain_layers.h"
 #include "plan/chain_plan.h"
 #include "plan/planners.h"
+#include "reprise/trace/error.h"
 
 namespace reprise {
 namespace {
@@ -58,17 +59,31 @@ std::optional<Plan> plan_chain(const Trace& trace, const PlanOptions& options) {
   return plan_of(trace, timeline, best, options.budget);
 }
 
-std::optional<Plan> plan_coarse_chain(const Trace& trace, const PlanOptions& options, double work) {
+std::optional<Plan> plan_chain_seed(const Trace& trace, const PlanOptions& options, double work) {
   const Timeline timeline(trace);
+  std::vector<Chain> chains{coarse_chain_of(trace, timeline)};
+  try {
+    chains.push_back(chain_of(trace, timeline, "chain"));
+  } catch (const BadOption&) {
+    // then there is only the coarse one
+  }
+  work /= static_cast<double>(chains.size());
   // At least a hundred units, or units would be larger than what is to be remembered.
-  const auto layers = static_cast<std::size_t>(std::cbrt(work * 6 / 100));
-  const Chain chain =
-      joined(trace, timeline, coarse_chain_of(trace, timeline), std::clamp<std::size_t>(layers, 2, most_layers_even));
-  if (chain.layers.size() < 2) return std::nullopt;
-  Candidate best = solve(trace, timeline, chain, options.budget, work,
-                         {.rounding = ChainProgrammeOptions::Rounding::even, .cancel = options.cancel});
-  if (!best.programme) {
-    best = solve(trace, timeline, chain, largest_bytes, work, {.smallest = true, .cancel = options.cancel});
+  const auto affordable = static_cast<std::size_t>(std::cbrt(work * 6 / 100));
+  const std::size_t layers = std::clamp<std::size_t>(affordable, 2, most_layers_even);
+  Candidate best;
+  for (Chain& chain : chains) {
+    chain = joined(trace, timeline, chain, layers);
+    if (chain.layers.size() < 2) continue;
+    Candidate next = solve(trace, timeline, chain, options.budget, work,
+                           {.rounding = ChainProgrammeOptions::Rounding::even, .cancel = options.cancel});
+    if (next.programme && (!best.programme || next.programme->cost < best.programme->cost)) best = std::move(next);
+  }
+  if (best.programme) return plan_of(trace, timeline, best, options.budget);
+  for (const Chain& chain : chains) {
+    if (chain.layers.size() < 2) continue;
+    Candidate next = solve(trace, timeline, chain, largest_bytes, work, {.smallest = true, .cancel = options.cancel});
+    if (next.programme && (!best.programme || next.programme->peak < best.programme->peak)) best = std::move(next);
   }
   return plan_of(trace, timeline, best, options.budget);
 }

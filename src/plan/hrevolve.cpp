@@ -225,7 +225,7 @@ Id disk_of(const Trace& trace) {
   for (Id t = 0; t < static_cast<Id>(trace.tiers.size()); ++t) {
     if (!trace.tiers[t].in_budget) return t;
   }
-  throw BadOption("planner hrevolve needs a tier that does not count in the budget; the trace has none");
+  throw BadOption("planner h-revolve needs a tier that does not count in the budget; the trace has none");
 }
 
 // The problem that is nearest to the chain: average costs, and as many slots on disk as its largest states fit.
@@ -244,7 +244,7 @@ HRevolveProblem problem_of(const Trace& trace, const Chain& chain, const Tier& d
     largest = std::max(largest, entry->bytes);
   }
   if (states == 0 && chain.layers.size() > 1) {
-    throw BadOption(fmt::format("planner hrevolve: tier '{}' takes none of the chain's states", disk.name));
+    throw BadOption(fmt::format("planner h-revolve: tier '{}' takes none of the chain's states", disk.name));
   }
   level.write_cost /= std::max(states, 1);
   level.read_cost /= std::max(states, 1);
@@ -259,7 +259,7 @@ HRevolveProblem problem_of(const Trace& trace, const Chain& chain, const Tier& d
 std::optional<Plan> plan_hrevolve(const Trace& trace, const PlanOptions& options) {
   const Timeline timeline(trace);
   const Id disk = disk_of(trace);
-  const Chain chain = chain_of(trace, timeline, "hrevolve");
+  const Chain chain = chain_of(trace, timeline, "h-revolve");
   HRevolveProblem problem = problem_of(trace, chain, trace.tiers[disk]);
   const auto plan_with = [&](int slots) {
     problem.levels[0].slots = slots;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "plan/random.h"
+
 namespace reprise {
 namespace {
 
@@ -152,14 +154,25 @@ class OnlineSimulation {
     if (next == problem_.moments || last) remove(v);
   }
 
+  // Of very many residents only a sample is looked at: the cheapest of some hundred is nearly as good, and each
+  // eviction stays quick.
+  static constexpr Id all_looked_at = 4096, sample = 256;
+
   bool make_room(Bytes need) {
     while (bytes_ + need > problem_.budget) {
       Id victim = nowhere;
       double lowest = std::numeric_limits<double>::infinity();
-      for (const Id v : residents_) {
-        if (locks_[v] > 0) continue;
+      const auto consider = [&](Id v) {
+        if (locks_[v] > 0) return;
         const double s = score(v);
         if (s < lowest) lowest = s, victim = v;
+      };
+      const auto count = static_cast<Id>(residents_.size());
+      if (count > all_looked_at) {
+        for (Id i = 0; i < sample; ++i) consider(residents_[random_.below(count)]);
+        if (limits_.stop && limits_.stop()) return false;
+      } else {
+        for (const Id v : residents_) consider(v);
       }
       if (victim == nowhere) return false;
       remove(victim);
@@ -200,7 +213,7 @@ class OnlineSimulation {
     return std::pow(x, exponent);
   }
 
-  static constexpr int relatives_looked_at = 60;  // by the oracle; enough to tell cheap from dear
+  static constexpr int relatives_looked_at = 60;  // by the oracle, and in long traces; enough to tell cheap from dear
 
   // Cost of the operators that would have to be replayed before the value's maker.
   double missing_ancestors(Id v) {
@@ -227,7 +240,8 @@ class OnlineSimulation {
   double missing_cost(Id start, Neighbours neighbours) {
     double sum = 0;
     int seen = 0;
-    const int most = score_.kind == OnlineScore::Kind::oracle ? relatives_looked_at : std::numeric_limits<int>::max();
+    const bool limited = score_.kind == OnlineScore::Kind::oracle || problem_.moments > 20'000;
+    const int most = limited ? relatives_looked_at : std::numeric_limits<int>::max();
     ++stamp_;
     mark_[start] = stamp_;
     pending_.assign(1, start);
@@ -261,6 +275,7 @@ class OnlineSimulation {
   int stamp_ = 0;
   std::vector<Id> pending_;
   std::size_t most_actions_;
+  Random random_{1};
   std::vector<Id> sequence_;
 };
 

@@ -152,12 +152,13 @@ class MakePlan {
   }
 
   void find_bound() {
+    const auto uses = first_uses(problem_);
+    result_.lower_bound = std::max(result_.lower_bound, quick_bound(problem_, uses));
     if (!options_.bounds || !solver_available()) {
       result_.notes.push_back(options_.bounds ? solver_problem() + ": the bound is weaker"
                                               : "lower bounds by linear programming are switched off");
       return;
     }
-    const auto uses = first_uses(problem_);
     const BoundProgram program(problem_, uses, {});
     if (program.nonzeros() > largest_program) return;
     SolveOptions solving;

@@ -19,8 +19,10 @@ namespace reprise {
 [[nodiscard]] std::optional<Plan> plan_hrevolve(const Trace&, const PlanOptions&);     // hrevolve.cpp
 [[nodiscard]] std::optional<Plan> plan_chain(const Trace&, const PlanOptions&);        // chain_planner.cpp
 
-// Like plan_chain on the finest chain of stretches that a trace is, whatever its shape; nothing if that is a single
-// one. A seed for `best`. `work` limits the effort, in additions: 1e9 take about half a second.
-[[nodiscard]] std::optional<Plan> plan_coarse_chain(const Trace&, const PlanOptions&, double work = 1e9);
+// Like plan_chain, for a trace of any shape, seen as a chain of single moments or of the stretches between places where
+// one value crosses; nothing if that is a single stretch. A start for `best`: in contrast to plan_chain, which takes
+// ten seconds for a thousand layers, the effort is limited to `work` additions for fitting the budget and, if nothing
+// does, as many again for the smallest peak. 1e9 take about 0.6 seconds.
+[[nodiscard]] std::optional<Plan> plan_chain_seed(const Trace&, const PlanOptions&, double work = 1e9);
 
 }  // namespace reprise

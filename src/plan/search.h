@@ -47,6 +47,7 @@ class Search {
   void penalty(double weight) { penalty_ = weight; }
   // The schedule with the smallest peak that annealing met while none fitted.
   [[nodiscard]] const std::vector<Id>& lowest() const { return lowest_; }
+  [[nodiscard]] Bytes lowest_peak() const { return lowest_peak_; }
   // Where the last annealing ended, whether it fits or not.
   [[nodiscard]] std::vector<Id> current() const { return schedule_.nodes(); }
 

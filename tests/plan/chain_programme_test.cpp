@@ -150,7 +150,7 @@ TEST(PlanChain, CanBeCancelled) {
   EXPECT_FALSE(plan_chain(testing::graph_chain(20), options).has_value());
 }
 
-TEST(PlanCoarseChain, IsValidOnRandomTracesAndFitsWhenItSaysSo) {
+TEST(PlanChainSeed, IsValidOnRandomTracesAndFitsWhenItSaysSo) {
   int layered = 0, fit = 0;
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     testing::RandomTraceOptions form;
@@ -174,7 +174,7 @@ TEST(PlanCoarseChain, IsValidOnRandomTracesAndFitsWhenItSaysSo) {
       fit += simulation.peak <= budget;
       PlanOptions options;
       options.budget = budget;
-      if (const auto seeded = plan_coarse_chain(trace, options)) {
+      if (const auto seeded = plan_chain_seed(trace, options)) {
         ASSERT_TRUE(simulate(trace, *seeded, any_budget).valid()) << seed;
       }
     }

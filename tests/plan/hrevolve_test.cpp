@@ -175,11 +175,11 @@ TEST(PlanHRevolve, SaysWhatTheTraceLacks) {
     return "";
   };
   Trace trace = testing::graph_chain(6);
-  EXPECT_EQ(complaint(trace), "planner hrevolve needs a tier that does not count in the budget; the trace has none");
+  EXPECT_EQ(complaint(trace), "planner h-revolve needs a tier that does not count in the budget; the trace has none");
   trace.tiers = {testing::disk_for(trace, 1, 1)};
   EXPECT_EQ(complaint(trace), "");
   trace.tiers[0].entries.clear();
-  EXPECT_EQ(complaint(trace), "planner hrevolve: tier 'disk' takes none of the chain's states");
+  EXPECT_EQ(complaint(trace), "planner h-revolve: tier 'disk' takes none of the chain's states");
 }
 
 TEST(PlanHRevolve, IsValidOnRandomChains) {

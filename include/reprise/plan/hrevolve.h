@@ -26,8 +26,8 @@ struct HRevolveProblem {
   double backward_cost = 1;          // likewise, its taping forward step included
 };
 
-// The cost of the best schedule among those that, once they leave a stretch of the chain to the faster levels, do not use
-// slower ones inside it. Throws BadOption for negative numbers, and if there are several layers and no slot at all.
+// The cost of the best schedule among those that, once they leave a stretch of the chain to the faster levels, do not
+// use slower ones inside it. Throws BadOption for negative numbers, and if there are several layers and no slot at all.
 [[nodiscard]] double hrevolve_cost(const HRevolveProblem&);
 
 // A schedule of exactly that cost.
