@@ -179,9 +179,12 @@ class MakePlan {
     result_.status = proven ? PlanStatus::optimal : PlanStatus::feasible;
   }
 
-  // No plan: say what the smallest budget is that works.
+  // No plan: find the smallest budget that works. On the way down it may turn out that the one asked for does.
   void give_up(Plan closest) {
-    refuse(find_smallest(trace_, timeline_, options_, effort_, 1, floor_.bytes, std::move(closest)));
+    Plan smallest = find_smallest(trace_, timeline_, options_, effort_, 1, floor_.bytes, std::move(closest));
+    if (smallest.budget > options_.budget || planner_.make) return refuse(smallest);
+    smallest.budget = options_.budget;
+    accept(std::move(smallest));
   }
   void refuse(const Plan& smallest) {
     result_.status = PlanStatus::infeasible;

@@ -256,20 +256,20 @@ void Schedule::uses_of(Stay s, std::vector<Occurrence>& uses) const {
   uses.clear();
   const Id value = stay_value_[s];
   const Id after = order(stay_birth_[s]);
-  Id before = std::numeric_limits<Id>::max();
+  Id before = std::numeric_limits<Id>::max();  // up to where the next stay begins: an anchor may begin at a last use
   const auto& stays = stays_of_[value];
   for (auto other = stays.rbegin(); *other != s; ++other) before = order(stay_birth_[*other]);
   const bool ever_held = problem_.zone_first[value] != nowhere;
   for (const Id user : problem_.users[value]) {
     for (const Occurrence o : occurrences_of_[user]) {
       const Id here = order(o);
-      if (here > after && here < before && !(ever_held && held_at(value, o))) uses.push_back(o);
+      if (here > after && here <= before && !(ever_held && held_at(value, o))) uses.push_back(o);
     }
   }
   if (problem_.extra_need[value] != nowhere) {
     const Occurrence o = first_of(problem_.extra_need[value]);
     const bool counted = std::find(uses.begin(), uses.end(), o) != uses.end();
-    if (!counted && order(o) > after && order(o) < before) uses.push_back(o);
+    if (!counted && order(o) > after && order(o) <= before) uses.push_back(o);
   }
   std::sort(uses.begin(), uses.end(), [&](Occurrence a, Occurrence b) { return order(a) < order(b); });
 }

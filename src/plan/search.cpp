@@ -107,12 +107,9 @@ void Search::anneal(const std::vector<Id>& start, double until_share, double hot
     }
     effort_.count_move();
     schedule_.begin_batch();
-    if (!move()) {
-      schedule_.undo_changes();
-      continue;
-    }
-    const double then = energy();
-    if (then <= now || random_.unit() < std::exp((now - then) / temperature)) {
+    const bool possible = move();
+    const double then = possible ? energy() : now;
+    if (possible && (then <= now || random_.unit() < std::exp((now - then) / temperature))) {
       now = then;
       schedule_.keep_changes();
       note();

@@ -25,7 +25,9 @@ Curve quick_curve(const Trace& trace, int points = 6, std::chrono::duration<doub
   return make_curve(trace, options);
 }
 
-double cost(const CurvePoint& point) { return point.result->simulation.cost; }
+double cost(const CurvePoint& point) {
+  return point.result->simulation.cost;
+}
 
 std::vector<Trace> some_traces() {
   std::vector<Trace> traces = {random_training_step(1, 12), random_training_step(2, 20), random_graph(3, 40)};
@@ -86,7 +88,8 @@ TEST(Curve, TheKneeIsFarthestBelowTheLineBetweenTheEnds) {
     const Curve curve = quick_curve(trace, 9);
     const CurvePoint &first = curve.points.front(), &last = curve.points.back();
     const auto below_line = [&](const CurvePoint& point) {
-      const double along = static_cast<double>(point.budget - first.budget) / static_cast<double>(last.budget - first.budget);
+      const double along =
+          static_cast<double>(point.budget - first.budget) / static_cast<double>(last.budget - first.budget);
       return cost(first) + along * (cost(last) - cost(first)) - cost(point);
     };
     if (!curve.knee) continue;

@@ -11,7 +11,9 @@ namespace {
 
 using testing::SmallTrace;
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 // Four operators, the first one's value needed again by the last; 3 MiB keep everything, 2 MiB replay one.
 Trace small_trace() {

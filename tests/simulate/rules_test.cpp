@@ -165,16 +165,16 @@ TEST(SimulateRules, LiveBytesStayInTheBudget) {
       << result.broken->sentence;
 }
 
-TEST(SimulateRules, LiveBytesStayInTheBudgetBeforeAnythingHasRunToo) {
+TEST(SimulateRules, WhatIsDroppedBeforeAnythingHasRunIsNotHeldAgainstTheBudget) {
   SmallTrace small;
   small.outside(100);
   small.outside(100);
   small.event({});
   const std::vector<Action> actions = {Action::drop(0), Action::drop(1), Action::run(0)};
-  expect_broken(small.trace, Plan{99, {}, actions}, Rule::budget, 0, {});
-  const auto result = simulate(small.trace, Plan{100, {}, actions});
+  const auto result = simulate(small.trace, Plan{0, {}, actions});
   EXPECT_TRUE(result.valid());
-  EXPECT_EQ(result.peak, 100);
+  EXPECT_EQ(result.peak, 0);
+  expect_broken(small.trace, Plan{99, {}, {Action::drop(0), Action::run(0), Action::drop(1)}}, Rule::budget, 1, {});
 }
 
 TEST(SimulateRules, EveryMomentHasRunInTheEnd) {

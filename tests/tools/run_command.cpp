@@ -1,0 +1,49 @@
+#include "run_command.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+namespace reprise::testing {
+
+// Into files, not pipes: a program that prints a lot does not have to be listened to while it runs.
+Outcome run_command(const std::vector<std::string>& arguments, double interrupt_after) {
+  const TemporaryFolder folder;
+  const std::string out = (folder / "out").string(), err = (folder / "err").string();
+  posix_spawn_file_actions_t redirections;
+  posix_spawn_file_actions_init(&redirections);
+  posix_spawn_file_actions_addopen(&redirections, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&redirections, 1, out.c_str(), O_WRONLY | O_CREAT, 0600);
+  posix_spawn_file_actions_addopen(&redirections, 2, err.c_str(), O_WRONLY | O_CREAT, 0600);
+
+  std::vector<std::string> words = {REPRISE_COMMAND};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  pid_t process = 0;
+  const int failed = posix_spawn(&process, REPRISE_COMMAND, &redirections, nullptr, pointers.data(), environ);
+  posix_spawn_file_actions_destroy(&redirections);
+  if (failed) throw std::runtime_error("cannot run " REPRISE_COMMAND);
+
+  if (interrupt_after > 0) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(interrupt_after));
+    kill(process, SIGINT);
+  }
+  int status = 0;
+  waitpid(process, &status, 0);
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return {code, folder.read("out"), folder.read("err")};
+}
+
+bool one_line(const std::string& text) {
+  return text.size() > 1 && text.back() == '\n' && std::count(text.begin(), text.end(), '\n') == 1;
+}
+
+}  // namespace reprise::testing

@@ -1,0 +1,22 @@
+// The `reprise` command, run as a user runs it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "support/temporary_folder.h"
+
+namespace reprise::testing {
+
+struct Outcome {
+  int code = 0;  // the exit code, or 128 + the signal that ended it
+  std::string out, err;
+};
+
+// Runs the command that was built and waits for it. With `interrupt_after` seconds it gets a Ctrl-C then.
+[[nodiscard]] Outcome run_command(const std::vector<std::string>& arguments, double interrupt_after = 0);
+
+// Whether the text is exactly one line.
+[[nodiscard]] bool one_line(const std::string& text);
+
+}  // namespace reprise::testing
