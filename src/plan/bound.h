@@ -22,8 +22,9 @@
 
 namespace reprise {
 
-// A bound in a moment's work, without a solver: at a moment where the plain order is above the budget, enough of the values
-// that lie there unused have to be absent, and each of their operators is paid once. The best of several such moments.
+// A bound in a moment's work, without a solver: at a moment where the plain order is above the budget, enough of the
+// values that lie there unused have to be absent, and each of their operators is paid once. The best of several such
+// moments.
 [[nodiscard]] double quick_bound(const Problem&, const std::vector<std::vector<Id>>& uses);
 
 // Programs larger than this take longer than they are worth; in non-zero coefficients.
