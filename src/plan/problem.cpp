@@ -126,7 +126,8 @@ void Problem::describe_moments() {
       if (maker[v] == nowhere) anchor_lists[moments].push_back(v);
       continue;
     }
-    anchor_lists[zone_last[v]].push_back(v);
+    const bool taken_over_then = taken_at[v] != nowhere && taken_at[v] <= zone_last[v];
+    if (!taken_over_then) anchor_lists[zone_last[v]].push_back(v);
     held_change[zone_first[v]] += bytes[v];
     held_change[zone_last[v] + 1] -= bytes[v];
   }
