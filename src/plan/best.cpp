@@ -8,14 +8,15 @@
 #include "plan/online.h"
 #include "plan/planners.h"
 #include "plan/search.h"
+#include "plan/smallest.h"
 #include "reprise/trace/error.h"
 
 namespace reprise {
 namespace {
 
 // Shares of the effort after which a phase ends.
-constexpr double seeds_until = 0.08, fitting_until = 0.25, programs_until = 0.4, guided_until = 0.45,
-                 give_up_early_at = 0.4, give_up_at = 0.7;
+constexpr double seeds_until = 0.08, fitting_until = 0.2, lowering_until = 0.4, programs_until = 0.45, guided_until = 0.5,
+                 give_up_early_at = 0.5, give_up_at = 0.7;
 // Shares that a phase may take.
 constexpr double guided_share = 0.05, pruning_share = 0.03, lineage_share = 0.1, sharpening_share = 0.12;
 // Additions that the programme for chains may take: about 0.06 s.
@@ -29,10 +30,11 @@ class BestPlanner {
       : problem_(problem),
         options_(options),
         effort_(effort),
+        bounded_(problem.trace, problem.timeline, problem.budget, Problem::LimitedTiers::serve_all),
         uses_(first_uses(problem)),
         search_(problem, options.seed, effort),
         random_(options.seed ^ 0x5EED) {
-    search_.lower_bound = quick_bound(problem, uses_);
+    search_.lower_bound = quick_bound(bounded_, uses_);
     search_.on_improvement = [this](double) { report(); };
     search_.on_tick = [this] { report(); };
     for (Id m = 0; m < problem.moments; ++m) plain_.push_back(m);
@@ -102,12 +104,17 @@ class BestPlanner {
     }
   }
 
-  // Where every heuristic gets stuck, a first plan comes from the search; the rest builds on it.
+  // Where every heuristic gets stuck, a first plan comes from the search, directly or over larger budgets.
   void find_something_that_fits() {
     if (search_.has_best()) return;
     const double unit = search_.unit_of(plain_);
     search_.penalty(5 * unit);
     search_.anneal(plain_, fitting_until, 0.3 * unit, 0.1 * unit, true);
+    if (!search_.has_best()) {
+      const Plan lower = find_smallest(problem_.trace, problem_.timeline, options_, effort_, lowering_until,
+                                       problem_.budget, to_plan(problem_, search_.lowest()));
+      if (const auto nodes = to_nodes(problem_, lower)) search_.offer(*nodes);
+    }
     if (search_.has_best()) starts_.push_back({search_.best_cost(), search_.best()});
   }
 
@@ -226,19 +233,27 @@ class BestPlanner {
   void solve_program(int pivot_count, bool integers, double until_share) {
     guidance_.reset();
     if (done() || !may_solve()) return;
-    const BoundProgram program(problem_, uses_, pivots(pivot_count));
+    const BoundProgram program(bounded_, uses_, pivots(pivot_count));
     if (!affordable(program, until_share)) return;
     SolveOptions solving;
     solving.integers = integers;
     solving.seconds = effort_.seconds_until(until_share);
     solving.stop = [this] { return effort_.cancelled(); };
     auto found = program.solve(solving);
-    if (found.cost) search_.lower_bound = std::max(search_.lower_bound, *found.cost);
+    if (found.cost) raise_bound(*found.cost);
     if (found.complete && !integers) {
       guidance_ = std::move(found.absent);
       most_pivots_solved_ = std::max(most_pivots_solved_, pivot_count);
     }
     report();
+  }
+
+  // A bound above the cost of a plan is a mistake of the solver, and nothing it says is worth keeping.
+  void raise_bound(double bound) {
+    if (search_.has_best() && bound > search_.best_cost() * (1 + proof_tolerance)) {
+      return note("the solver returned a bound above the cost of a valid plan; it was not used");
+    }
+    search_.lower_bound = std::max(search_.lower_bound, bound);
   }
 
   // When the search has had its first successes: with as many pivots as the time allows, and in whole numbers.
@@ -247,7 +262,7 @@ class BestPlanner {
     const double until = effort_.spent() + sharpening_share;
     for (const int count : {24, 12, 6, 3, 1, 0}) {
       if (done() || !may_solve() || count <= most_pivots_solved_) break;
-      if (!affordable(BoundProgram(problem_, uses_, pivots(count)), until)) continue;
+      if (!affordable(BoundProgram(bounded_, uses_, pivots(count)), until)) continue;
       solve_program(count, false, until);
       break;
     }
@@ -288,6 +303,7 @@ class BestPlanner {
   const Problem& problem_;
   const PlanOptions& options_;
   Effort& effort_;
+  const Problem bounded_;  // as the bounds see it
   const std::vector<std::vector<Id>> uses_;
   Search search_;
   Random random_;

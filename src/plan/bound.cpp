@@ -299,16 +299,24 @@ void BoundProgram::add_counts() {
   }
 }
 
+// One variable for the bytes of values at each moment. Where no variable changes them they differ only by a number from
+// those of the moment before, and the same variable serves both.
 void BoundProgram::add_memory() {
-  int before = -1;
+  int now = -1;
+  double beside = 0;  // added to the variable
   for (Id t = 0; t < problem_.moments; ++t) {
-    const double room = budget_units - static_cast<double>(problem_.at[t]) * bytes_scale_;
-    const int now = program_.variable(0, 0, std::max(room, 0.0));
-    LinearProgram::Terms row{{now, 1}};
-    if (before >= 0) row.push_back({before, -1});
-    for (const auto& [variable, amount] : changes_[t]) row.push_back({variable, -amount});
-    program_.row(row, there_[t], there_[t]);
-    before = now;
+    beside += there_[t];
+    if (now < 0 || !changes_[t].empty()) {
+      const int before = now;
+      now = program_.variable(0, 0, 2 * budget_units);
+      LinearProgram::Terms row{{now, 1}};
+      if (before >= 0) row.push_back({before, -1});
+      for (const auto& [variable, amount] : changes_[t]) row.push_back({variable, -amount});
+      program_.row(row, beside, beside);
+      beside = 0;
+    }
+    const double room = budget_units - static_cast<double>(problem_.at[t]) * bytes_scale_ - beside;
+    program_.limit(now, std::max(room, 0.0));
   }
 }
 

@@ -9,7 +9,7 @@ namespace reprise {
 // and every value that is still needed and cannot be rebuilt.
 Blocker floor_of(const Trace& trace) {
   const Timeline timeline(trace);
-  const Problem problem(trace, timeline, 0);
+  const Problem problem(trace, timeline, 0, Problem::LimitedTiers::serve_all);
 
   // When each value that cannot be rebuilt has to be there: from `from` + 1 to `to`.
   const auto each_pinned = [&](auto visit) {

@@ -5,6 +5,7 @@
 // goes on with weaker bounds.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>
@@ -20,6 +21,8 @@ class LinearProgram {
   using Terms = std::vector<std::pair<int, double>>;
 
   int variable(double cost, double low, double high, bool integer = false);
+  // Lowers the upper limit of a variable; a higher one is ignored.
+  void limit(int variable, double high) { high_[variable] = std::min(high_[variable], high); }
   void add_cost(int variable, double cost) { cost_[variable] += cost; }
   // Terms of the same variable are added up.
   void row(const Terms& terms, double low, double high);

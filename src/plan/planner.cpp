@@ -152,14 +152,15 @@ class MakePlan {
   }
 
   void find_bound() {
-    const auto uses = first_uses(problem_);
-    result_.lower_bound = std::max(result_.lower_bound, quick_bound(problem_, uses));
+    const Problem bounded(trace_, timeline_, options_.budget, Problem::LimitedTiers::serve_all);
+    const auto uses = first_uses(bounded);
+    result_.lower_bound = std::max(result_.lower_bound, quick_bound(bounded, uses));
     if (!options_.bounds || !solver_available()) {
       result_.notes.push_back(options_.bounds ? solver_problem() + ": the bound is weaker"
                                               : "lower bounds by linear programming are switched off");
       return;
     }
-    const BoundProgram program(problem_, uses, {});
+    const BoundProgram program(bounded, uses, {});
     if (program.nonzeros() > largest_program) return;
     SolveOptions solving;
     solving.seconds = effort_.seconds_until(1);

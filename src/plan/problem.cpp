@@ -13,14 +13,14 @@ IdLists::IdLists(const std::vector<std::vector<Id>>& lists) {
   }
 }
 
-Problem::Problem(const Trace& a_trace, const Timeline& a_timeline, Bytes a_budget)
+Problem::Problem(const Trace& a_trace, const Timeline& a_timeline, Bytes a_budget, LimitedTiers limited_tiers)
     : trace(a_trace),
       timeline(a_timeline),
       budget(a_budget),
       moments(a_trace.moment_count()),
       trace_values(a_trace.value_count()),
       plain_cost(a_trace.total_cost()) {
-  choose_copies();
+  choose_copies(limited_tiers);
   nodes = moments + 2 * static_cast<Id>(copies_.size());
   values = trace_values + static_cast<Id>(copies_.size());
   describe_values();
@@ -28,9 +28,8 @@ Problem::Problem(const Trace& a_trace, const Timeline& a_timeline, Bytes a_budge
   describe_moments();
 }
 
-// A tier of limited capacity serves a fixed selection of values that fit together, so that no schedule can overfill
-// it: the ones that save most bytes over most moments for each byte of the tier and each unit of cost.
-void Problem::choose_copies() {
+// The selection for a tier of limited capacity: the values that save most bytes over most moments for each byte of the tier and each unit of cost.
+void Problem::choose_copies(LimitedTiers limited_tiers) {
   for (Id t = 0; t < static_cast<Id>(trace.tiers.size()); ++t) {
     const Tier& tier = trace.tiers[t];
     std::vector<Copy> candidates;
@@ -38,7 +37,7 @@ void Problem::choose_copies() {
       const Bytes saved = trace.values[entry.value].bytes - (tier.in_budget ? entry.bytes : 0);
       if (saved > 0 && timeline.last_needed(entry.value) != nowhere) candidates.push_back({entry.value, t, &entry});
     }
-    if (tier.capacity) {
+    if (tier.capacity && limited_tiers == LimitedTiers::serve_a_selection) {
       const auto worth = [&](const Copy& copy) {
         const Value& value = trace.values[copy.value];
         const double stretch = timeline.last_needed(copy.value) - std::max<Id>(0, timeline.made_at(copy.value));

@@ -34,7 +34,12 @@ class IdLists {
 
 class Problem {
  public:
-  Problem(const Trace& trace, const Timeline& timeline, Bytes budget);
+  // What a tier of limited capacity is used for. A search needs a selection of values that fit together, so that no
+  // schedule can overfill the tier; a bound has to allow for every value that might go there.
+  enum class LimitedTiers { serve_a_selection, serve_all };
+
+  Problem(const Trace& trace, const Timeline& timeline, Bytes budget,
+          LimitedTiers limited_tiers = LimitedTiers::serve_a_selection);
 
   const Trace& trace;
   const Timeline& timeline;
@@ -87,7 +92,7 @@ class Problem {
     Id value, tier;
     const TierEntry* entry;
   };
-  void choose_copies();
+  void choose_copies(LimitedTiers limited_tiers);
   void describe_nodes();
   void describe_values();
   void describe_moments();

@@ -72,7 +72,8 @@ Plan find_smallest(const Trace& trace, const Timeline& timeline, const PlanOptio
   double step = first_step;
   while (budget > floor && !descent.spent()) {
     const auto down = static_cast<Bytes>(std::ceil(step * static_cast<double>(budget - floor)));
-    if (auto found = descent.try_budget(std::max(floor, budget - down), plan)) {
+    const bool nearly_there = budget - down - floor < floor / 200;
+    if (auto found = descent.try_budget(nearly_there ? floor : budget - down, plan)) {
       plan = std::move(*found);
       budget = simulate(trace, plan, peak_only).peak;
       step = std::min(largest_step, step * 1.3);

@@ -20,6 +20,7 @@ std::string percent(double share) {
 
 std::string small_percent(double share) {
   const double value = 100 * share;
+  if (value > 0 && value < 0.001) return "<0.001 %";
   return value > 0 && value < 9.95 ? fmt::format("{:.2g} %", value) : percent(share);
 }
 

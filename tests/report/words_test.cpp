@@ -19,6 +19,7 @@ TEST(Words, PercentSaysAsMuchAsOneWantsToKnow) {
   EXPECT_EQ(percent(15), "1500 %");
   EXPECT_EQ(small_percent(0.00034), "0.034 %");
   EXPECT_EQ(small_percent(0.25), "25 %");
+  EXPECT_EQ(small_percent(2e-7), "<0.001 %");
 }
 
 TEST(Words, ASmallOverheadDoesNotLookLikeNone) {
