@@ -9,6 +9,13 @@ namespace {
 constexpr double penalty_for_each = 0.02;  // occurrence above the budget, beside the bytes it is above
 constexpr int deepest_pull = 200;
 
+// Costs are seen as shares of the plain cost; of the dearest node, if a put or get costs more than everything else.
+double scale_of(const Problem& problem) {
+  double largest = problem.plain_cost;
+  for (const double cost : problem.cost) largest = std::max(largest, cost);
+  return largest > 0 ? 1 / largest : 1;
+}
+
 }  // namespace
 
 Search::Search(const Problem& problem, std::uint64_t seed, Effort& effort)
@@ -16,7 +23,7 @@ Search::Search(const Problem& problem, std::uint64_t seed, Effort& effort)
       schedule_(problem),
       random_(seed),
       effort_(effort),
-      cost_scale_(problem.plain_cost > 0 ? 1 / problem.plain_cost : 1),
+      cost_scale_(scale_of(problem)),
       bytes_scale_(1 / std::max(1.0, static_cast<double>(problem.budget))) {
   note_peak();
 }
@@ -94,7 +101,7 @@ void Search::anneal(const std::vector<Id>& start, double until_share, double hot
   note();
   const double from_share = effort_.spent();
   double temperature = hot, now = energy();
-  int window = 0, fitting = 0;
+  int window = 0, fitting = 0, without_fit = 0;
   for (std::uint64_t i = 0;; ++i) {
     if (i % 32 == 0) {
       const double spent = effort_.spent();
@@ -119,8 +126,9 @@ void Search::anneal(const std::vector<Id>& start, double until_share, double hot
     fitting += schedule_.fits() ? 1 : 0;
     if (++window == 200) {
       if (fitting > 120) penalty_ *= 0.93;
-      if (fitting < 40) penalty_ *= 1.08;
-      penalty_ = std::clamp(penalty_, 1e-12, 1e6);
+      without_fit = fitting > 0 || has_best() ? 0 : without_fit + 1;
+      if (fitting < 40) penalty_ *= without_fit > 3 ? 4 : 1.08;  // a first plan, whatever it costs
+      penalty_ = std::clamp(penalty_, 1e-12, 1e12);
       window = fitting = 0;
       now = energy();
     }
@@ -131,8 +139,8 @@ void Search::anneal(const std::vector<Id>& start, double until_share, double hot
 // ------------------------------------------------------------------------------------------------------------
 
 bool Search::move() {
-  if (!schedule_.fits() && random_.chance(0.45)) return drop_at_overflow();
-  if (schedule_.repeats().empty() || random_.chance(0.35)) return drop_somewhere();
+  if (!schedule_.fits() && random_.chance(0.45)) return drop_at_overflow() && repaired_sometimes();
+  if (schedule_.repeats().empty() || random_.chance(0.35)) return drop_somewhere() && repaired_sometimes();
   const Occurrence repeat = schedule_.repeats()[random_.below(static_cast<Id>(schedule_.repeats().size()))];
   const double which = random_.unit();
   if (which < 0.15) return shift(repeat);
@@ -222,7 +230,18 @@ bool Search::pull(Id node, Occurrence at, Occurrence gap_start) {
   if (problem_.is_get(node)) {
     const Id put = node - 1;
     if (schedule_.serving(problem_.inputs[node].front(), at) < 0) {
-      const Occurrence after = schedule_.next(gap_start);
+      // When the gap begins, or earlier, where there may be more room: the value has been there for a while.
+      Occurrence after = schedule_.next(gap_start);
+      if (random_.chance(0.3)) {
+        const Id value = problem_.outputs[node].front();
+        const Id held_from = problem_.zone_first[value];
+        const bool held_before = held_from != nowhere && held_from < schedule_.moment_at(gap_start);
+        const Stay stay = schedule_.serving(value, after);
+        const Occurrence from = held_before ? schedule_.first_of(held_from)
+                                : stay >= 0 ? schedule_.birth(stay)
+                                            : gap_start;
+        after = random_between(from, after);
+      }
       if (schedule_.order(after) > schedule_.order(at) || !schedule_.can_insert(put, after)) return false;
       schedule_.insert(put, after);
     }
@@ -328,6 +347,12 @@ bool Search::shift(Occurrence repeat) {
 bool Search::swap(Occurrence repeat) {
   if (!remove(repeat, random_.chance(0.9))) return false;
   repair(1 + random_.below(3));
+  return true;
+}
+
+// A repeat may itself have no room: then something else has to go while it takes place, in the same move.
+bool Search::repaired_sometimes() {
+  if (random_.chance(0.1)) repair(1 + random_.below(2));
   return true;
 }
 

@@ -65,6 +65,7 @@ class Search {
   bool swap(Occurrence repeat);
   bool remove(Occurrence repeat, bool with_ancestors);
   void repair(int times);
+  bool repaired_sometimes();
 
   // Inserts a repeat of the node right before `at`, and before it repeats of those inputs that would otherwise have to
   // stay long. `gap_start`: the last occurrence that sees the value resident, where a copy can be taken.
