@@ -67,9 +67,11 @@ void ProgressBar::draw() {
   std::string line = fmt::format("[{:<{}}] {:3.0f} %  {:.1f} s", std::string(static_cast<std::size_t>(filled), '#'),
                                  bar_columns, 100 * share, seconds);
   if (!text_.empty()) line += "  " + text_;
-  line += *cancel_ ? "  stopping" : "  (Ctrl-C to stop)";
   // A longer line would wrap and could not be taken back.
-  line.resize(std::min(line.size(), terminal_columns() - 1));
+  const std::size_t room = terminal_columns() - 1;
+  const std::string hint = *cancel_ ? "  stopping" : "  (Ctrl-C to stop)";
+  if (line.size() + hint.size() <= room) line += hint;
+  line.resize(std::min(line.size(), room));
   show(line);
 }
 

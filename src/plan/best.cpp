@@ -15,8 +15,8 @@ namespace reprise {
 namespace {
 
 // Shares of the effort after which a phase ends.
-constexpr double seeds_until = 0.08, fitting_until = 0.2, lowering_until = 0.4, programs_until = 0.45, guided_until = 0.5,
-                 give_up_early_at = 0.5, give_up_at = 0.7;
+constexpr double seeds_until = 0.08, fitting_until = 0.2, lowering_until = 0.4, programs_until = 0.45,
+                 guided_until = 0.5, give_up_early_at = 0.5, give_up_at = 0.7;
 // Shares that a phase may take.
 constexpr double guided_share = 0.05, pruning_share = 0.03, lineage_share = 0.1, sharpening_share = 0.12;
 // Additions that the programme for chains may take: about 0.06 s.

@@ -1,6 +1,7 @@
 // How much of the allowed effort is spent: time, or moves when the caller wants the same plan every time.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -14,6 +15,9 @@ class Effort {
  public:
   explicit Effort(const PlanOptions& options)
       : limit_(options.time_limit.count()), moves_limit_(options.moves), cancel_(options.cancel) {}
+
+  // Leaves time for work that comes after the search. The share spent is that of the rest.
+  void reserve(double seconds) { limit_ -= std::min(seconds, limit_ / 2); }
 
   void count_move() { ++moves_; }
   void count_moves(std::uint64_t moves) { moves_ += moves; }

@@ -112,6 +112,7 @@ class MakePlan {
     result_.keep_everything_peak = simulate(trace, keep, peak_only).peak;
     result_.floor = floor_.bytes;
     result_.plain_cost = result_.lower_bound = trace.total_cost();
+    effort_.reserve(effort_.seconds());  // proving the plan takes about as long as all this did
   }
 
   PlanResult run() {

@@ -28,7 +28,8 @@ Problem::Problem(const Trace& a_trace, const Timeline& a_timeline, Bytes a_budge
   describe_moments();
 }
 
-// The selection for a tier of limited capacity: the values that save most bytes over most moments for each byte of the tier and each unit of cost.
+// The selection for a tier of limited capacity: the values that save most bytes over most moments for each byte of the
+// tier and each unit of cost.
 void Problem::choose_copies(LimitedTiers limited_tiers) {
   for (Id t = 0; t < static_cast<Id>(trace.tiers.size()); ++t) {
     const Tier& tier = trace.tiers[t];

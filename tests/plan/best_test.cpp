@@ -31,7 +31,9 @@ constexpr bool sanitized = true;
 constexpr bool sanitized = false;
 #endif
 
-Bytes halfway(const Trace& trace) { return (floor_of(trace).bytes + keep_everything(trace).budget) / 2; }
+Bytes halfway(const Trace& trace) {
+  return (floor_of(trace).bytes + keep_everything(trace).budget) / 2;
+}
 
 PlanOptions options_for(Bytes budget, std::uint64_t moves) {
   PlanOptions options;
@@ -47,7 +49,8 @@ void expect_valid(const Trace& trace, const PlanResult& result) {
   ASSERT_LE(simulation.peak, result.budget);
 }
 
-// ---- with moves instead of a clock -----------------------------------------------------------------------------------
+// ---- with moves instead of a clock
+// -----------------------------------------------------------------------------------
 
 TEST(BestByMoves, GivesTheSamePlanForTheSameSeed) {
   for (const CaseKind kind : all_kinds()) {
@@ -99,7 +102,8 @@ TEST(BestByMoves, TellsHowManyItMade) {
   EXPECT_LE(make_plan(trace, options).moves, 200U) << "no moves: only what takes a moment";
 }
 
-// ---- time, cancelling and progress -------------------------------------------------------------------------------------
+// ---- time, cancelling and progress
+// -------------------------------------------------------------------------------------
 
 TEST(BestTimeLimit, IsKept) {
   if (sanitized) GTEST_SKIP() << "sanitizers make time mean little";
@@ -155,8 +159,10 @@ TEST(BestCancelled, BeforeItStartsStillReturnsAnHonestResult) {
         options.cancel = &cancel;
         const PlanResult result = make_plan(trace, options);
         EXPECT_TRUE(result.cancelled);
-        if (result.has_plan()) expect_valid(trace, result);
-        else EXPECT_TRUE(result.smallest_feasible);
+        if (result.has_plan())
+          expect_valid(trace, result);
+        else
+          EXPECT_TRUE(result.smallest_feasible);
       }
     }
   }
@@ -189,7 +195,8 @@ TEST(BestProgress, IsToldWithNumbersThatMakeSense) {
   }
 }
 
-// ---- without HiGHS -----------------------------------------------------------------------------------------------------
+// ---- without HiGHS
+// -----------------------------------------------------------------------------------------------------
 
 using BestWithoutHighsDeathTest = ::testing::Test;  // gtest's word for a test in a process of its own
 
@@ -233,7 +240,8 @@ TEST(Best, SaysWhenBoundsAreSwitchedOff) {
   EXPECT_TRUE(said || result.status == PlanStatus::optimal);
 }
 
-// ---- traces at the edge ------------------------------------------------------------------------------------------------
+// ---- traces at the edge
+// ------------------------------------------------------------------------------------------------
 
 TEST(BestAtTheEdge, OfATraceWithoutMoments) {
   const PlanResult result = make_plan(Trace{}, options_for(0, 100));
@@ -328,8 +336,10 @@ TEST(BestAtTheEdge, OfBytesCloseToTheLargest) {
       for (const Bytes budget : {floor_of(trace).bytes, halfway(trace), keep_everything(trace).budget - 1,
                                  std::numeric_limits<Bytes>::max()}) {
         const PlanResult result = make_plan(trace, options_for(budget, 2'000));
-        if (result.has_plan()) expect_valid(trace, result);
-        else EXPECT_GT(*result.smallest_feasible, budget);
+        if (result.has_plan())
+          expect_valid(trace, result);
+        else
+          EXPECT_GT(*result.smallest_feasible, budget);
       }
     }
   }
@@ -346,7 +356,8 @@ TEST(BestAtTheEdge, OfValuesFromOutsideThatNobodyNeeds) {
   EXPECT_EQ(result.simulation.peak, 0);
 }
 
-// ---- what once went wrong ----------------------------------------------------------------------------------------------
+// ---- what once went wrong
+// ----------------------------------------------------------------------------------------------
 
 // A value that the program holds early and backward needs late: it is put into its tier while it is held, because right
 // after that there is no room for value and copy together.

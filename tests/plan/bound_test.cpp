@@ -67,8 +67,8 @@ TEST(Bounds, AreNeverAboveTheCheapestPlan) {
           ASSERT_FALSE(result.infeasible && !integers) << read_aloud(cheapest->plan) << "\n" << to_json(trace);
           if (!result.cost) continue;
           ++programs;
-          ASSERT_LE(*result.cost, cheapest->cost * (1 + tolerance))
-              << read_aloud(cheapest->plan) << "\n" << to_json(trace);
+          ASSERT_LE(*result.cost, cheapest->cost * (1 + tolerance)) << read_aloud(cheapest->plan) << "\n"
+                                                                    << to_json(trace);
           ASSERT_GE(*result.cost, problem.plain_cost * (1 - tolerance));
           exact += *result.cost >= cheapest->cost * (1 - tolerance);
         }
@@ -91,7 +91,8 @@ TEST(Bounds, WithoutASolverAreNeverAboveTheCheapestPlanEither) {
         const auto cheapest = cheapest_plan(trace, budget);
         ASSERT_TRUE(cheapest);
         ASSERT_LE(quick_bound(problem, first_uses(problem)), cheapest->cost * (1 + tolerance))
-            << read_aloud(cheapest->plan) << "\n" << to_json(trace);
+            << read_aloud(cheapest->plan) << "\n"
+            << to_json(trace);
       }
     }
   }

@@ -34,7 +34,8 @@ TEST(Floor, IsNeverAboveTheSmallestPeakThereIs) {
       ASSERT_LE(floor.bytes, keep_everything(trace).budget);
       reached += floor.bytes == lowest.peak;
     }
-    std::cout << "[          ] " << name(kind) << ": the floor can be reached in " << reached << " of " << tried << "\n";
+    std::cout << "[          ] " << name(kind) << ": the floor can be reached in " << reached << " of " << tried
+              << "\n";
   }
 }
 
@@ -77,8 +78,8 @@ TEST(SmallestPlan, FitsItsBudgetAndIsNeverBelowWhatIsPossible) {
       ASSERT_GE(plan.budget, lowest);
       lowest_found += plan.budget == lowest;
     }
-    std::cout << "[          ] " << name(kind) << ": the smallest budget is found in " << lowest_found << " of " << tried
-              << "\n";
+    std::cout << "[          ] " << name(kind) << ": the smallest budget is found in " << lowest_found << " of "
+              << tried << "\n";
     EXPECT_GE(lowest_found, tried * 9 / 10);
   }
 }
@@ -102,7 +103,8 @@ TEST(SmallestFeasible, IsAcceptedAsABudget) {
         ASSERT_GE(*refused.smallest_feasible, refused.floor);
         options.budget = *refused.smallest_feasible;
         const PlanResult again = make_plan(trace, options);
-        if (small) ASSERT_TRUE(again.has_plan()) << "budget " << options.budget << ", then " << *again.smallest_feasible;
+        if (small)
+          ASSERT_TRUE(again.has_plan()) << "budget " << options.budget << ", then " << *again.smallest_feasible;
         ++tried;
         accepted += again.has_plan();
       }

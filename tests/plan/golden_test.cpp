@@ -1,5 +1,5 @@
-// Known optima of real graphs: what two solvers of integer programs proved in minutes to hours, `best` finds in a moment.
-// The graphs are third-party data beside the sources; without them there is nothing to test.
+// Known optima of real graphs: what two solvers of integer programs proved in minutes to hours, `best` finds in a
+// moment. The graphs are third-party data beside the sources; without them there is nothing to test.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -35,27 +35,21 @@ TEST_P(KnownOptimum, IsReached) {
   EXPECT_LE(result.lower_bound_ratio(), GetParam().ratio + 1.5e-6);
 }
 
-INSTANTIATE_TEST_SUITE_P(Graphs, KnownOptimum,
-                         ::testing::Values(Golden{"cm_VGG16_train", "0.9x", 1.019677},
-                                           Golden{"cm_VGG19_train", "0.9x", 1.001042},
-                                           Golden{"cm_VGG19_train", "0.8x", 1.027559},
-                                           Golden{"cm_vgg_unet_train", "0.9x", 1.011289},
-                                           Golden{"cm_vgg_unet_train", "0.8x", 1.019836},
-                                           Golden{"cm_vgg_unet_train", "0.7x", 1.029673},
-                                           Golden{"cm_vgg_unet_train", "0.6x", 1.044509},
-                                           Golden{"cm_vgg_unet_train", "0.5x", 1.069666},
-                                           Golden{"cm_fcn_8_vgg_train", "0.9x", 1.000294},
-                                           Golden{"cm_fcn_8_vgg_train", "0.8x", 1.001361},
-                                           Golden{"cm_fcn_8_vgg_train", "0.7x", 1.008915},
-                                           Golden{"cm_MobileNet_train", "0.9x", 1.001635},
-                                           Golden{"cm_MobileNet_train", "0.5x", 1.016350},
-                                           Golden{"random_layered_n100", "0.9x", 1.007892},
-                                           Golden{"random_layered_n100", "0.8x", 1.022965}),
-                         [](const auto& instance) {
-                           std::string name = std::string(instance.param.graph) + "_at_" + instance.param.budget;
-                           for (char& c : name) c = c == '.' ? '_' : c;
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Graphs, KnownOptimum,
+    ::testing::Values(Golden{"cm_VGG16_train", "0.9x", 1.019677}, Golden{"cm_VGG19_train", "0.9x", 1.001042},
+                      Golden{"cm_VGG19_train", "0.8x", 1.027559}, Golden{"cm_vgg_unet_train", "0.9x", 1.011289},
+                      Golden{"cm_vgg_unet_train", "0.8x", 1.019836}, Golden{"cm_vgg_unet_train", "0.7x", 1.029673},
+                      Golden{"cm_vgg_unet_train", "0.6x", 1.044509}, Golden{"cm_vgg_unet_train", "0.5x", 1.069666},
+                      Golden{"cm_fcn_8_vgg_train", "0.9x", 1.000294}, Golden{"cm_fcn_8_vgg_train", "0.8x", 1.001361},
+                      Golden{"cm_fcn_8_vgg_train", "0.7x", 1.008915}, Golden{"cm_MobileNet_train", "0.9x", 1.001635},
+                      Golden{"cm_MobileNet_train", "0.5x", 1.016350}, Golden{"random_layered_n100", "0.9x", 1.007892},
+                      Golden{"random_layered_n100", "0.8x", 1.022965}),
+    [](const auto& instance) {
+      std::string name = std::string(instance.param.graph) + "_at_" + instance.param.budget;
+      for (char& c : name) c = c == '.' ? '_' : c;
+      return name;
+    });
 
 }  // namespace
 }  // namespace reprise

@@ -25,7 +25,8 @@ using testing::read_aloud;
 using testing::small_case;
 using testing::SmallTrace;
 
-// ---- exhaustive search itself ----------------------------------------------------------------------------------------
+// ---- exhaustive search itself
+// ----------------------------------------------------------------------------------------
 
 TEST(Exhaustive, KnowsTheOptimumOfAChainByHand) {
   SmallTrace small;  // three layers and their backward; every state is one byte
@@ -83,7 +84,8 @@ TEST(Exhaustive, HasWitnessesThatTheInterpreterAccepts) {
   }
 }
 
-// ---- best against exhaustive search ----------------------------------------------------------------------------------
+// ---- best against exhaustive search
+// ----------------------------------------------------------------------------------
 
 struct Tally {
   int compared = 0, equal = 0, missed = 0;
@@ -109,7 +111,8 @@ void compare(const Trace& trace, Bytes budget, const std::string& what, Tally& t
   ASSERT_LE(result.lower_bound, cheapest->cost + tolerance) << read_aloud(cheapest->plan) << "\n" << to_json(trace);
   if (!result.has_plan()) {
     ++tally.missed;
-    tally.differences += what + ", budget " + std::to_string(budget) + ": none found, " + read_aloud(cheapest->plan) + "\n";
+    tally.differences +=
+        what + ", budget " + std::to_string(budget) + ": none found, " + read_aloud(cheapest->plan) + "\n";
     return;
   }
   const double cost = result.simulation.cost;
@@ -165,7 +168,8 @@ TEST(BestAgainstExhaustive, IsOptimalOnMostTimelinesWithLimitedTiers) {
   EXPECT_GE(tally.equal, tally.compared * 95 / 100) << tally.differences;
 }
 
-// ---- the integer program -----------------------------------------------------------------------------------------------
+// ---- the integer program
+// -----------------------------------------------------------------------------------------------
 
 TEST(StagedProgram, AgreesWithExhaustiveSearchOnNearlyEveryGraph) {
   if (!solver_available()) GTEST_SKIP() << solver_problem();
@@ -184,7 +188,8 @@ TEST(StagedProgram, AgreesWithExhaustiveSearchOnNearlyEveryGraph) {
       equal += staged.cost && *staged.cost <= cheapest->cost + 1e-6;
     }
   }
-  std::cout << "[          ] the integer program and exhaustive search agree in " << equal << " of " << compared << "\n";
+  std::cout << "[          ] the integer program and exhaustive search agree in " << equal << " of " << compared
+            << "\n";
   EXPECT_GE(equal, compared * 9 / 10);
 }
 

@@ -135,6 +135,30 @@ TEST(ScheduleBooks, ComeBackExactlyWhenABatchIsUndone) {
   }
 }
 
+// Blocks of occurrences fill up, are split, and become empty again; bytes of long stays go over all of them.
+TEST(ScheduleBooks, SurviveBlocksThatBecomeEmpty) {
+  SmallTrace small;
+  small.run({}, {3});
+  for (int i = 0; i < 300; ++i) small.run({}, {1});
+  small.event({0});
+  const Timeline timeline(small.trace);
+  const Problem problem(small.trace, timeline, 4);
+  Schedule schedule(problem);
+  for (int i = 0; i < 500; ++i) schedule.insert(5, schedule.first_of(150));
+  schedule.keep_changes();
+  ASSERT_TRUE(schedule.agrees_with_itself());
+  while (!schedule.repeats().empty()) schedule.erase(schedule.repeats().back());
+  schedule.keep_changes();
+  ASSERT_TRUE(schedule.agrees_with_itself());
+  EXPECT_EQ(schedule.live_at(schedule.first_of(200)), 4);
+  schedule.insert(0, schedule.first_of(301));  // the value is not needed in between any more
+  EXPECT_EQ(schedule.live_at(schedule.first_of(200)), 1);
+  ASSERT_TRUE(schedule.agrees_with_itself());
+  schedule.undo_changes();
+  EXPECT_EQ(schedule.live_at(schedule.first_of(200)), 4);
+  ASSERT_TRUE(schedule.agrees_with_itself());
+}
+
 TEST(ScheduleLoad, RefusesListsThatAreNoPlan) {
   SmallTrace small;
   small.run({}, {1});

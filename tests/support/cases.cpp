@@ -75,7 +75,9 @@ Trace small_case(CaseKind kind, std::uint64_t seed) {
   return small_enough_for_exhaustive_search(trace, small_size + 2) ? trace : small_case(kind, seed + 1'000'003);
 }
 
-std::uint64_t cases(std::uint64_t few) { return std::getenv("REPRISE_LONG") ? 50 * few : few; }
+std::uint64_t cases(std::uint64_t few) {
+  return std::getenv("REPRISE_LONG") ? 50 * few : few;
+}
 
 std::string read_aloud(const Plan& plan) {
   std::string text = "budget " + std::to_string(plan.budget) + ":";

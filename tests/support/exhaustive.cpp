@@ -10,8 +10,12 @@ namespace {
 
 using Set = std::uint32_t;  // of values, or of copies
 
-constexpr Set only(Id item) { return Set{1} << item; }
-constexpr bool has(Set set, Id item) { return (set & only(item)) != 0; }
+constexpr Set only(Id item) {
+  return Set{1} << item;
+}
+constexpr bool has(Set set, Id item) {
+  return (set & only(item)) != 0;
+}
 
 struct State {
   Id run = 0;      // moments that have run: 0..run-1
@@ -188,8 +192,8 @@ class Machine {
   std::vector<Id> made_, taken_;  // by value: the moment; -1: none
 };
 
-// The path to an end whose worth, grown step by step by `grow` (never below what it was), is smallest. Steps to which it
-// gives nothing are not taken.
+// The path to an end whose worth, grown step by step by `grow` (never below what it was), is smallest. Steps to which
+// it gives nothing are not taken.
 template <typename Worth, typename Grow>
 class BestPath {
  public:

@@ -37,7 +37,8 @@ class StagedProgram {
   }
 
  private:
-  // In stage t operators 0..t can be computed, and what was made in earlier stages, 0..t-1, can be there when it starts.
+  // In stage t operators 0..t can be computed, and what was made in earlier stages, 0..t-1, can be there when it
+  // starts.
   [[nodiscard]] int R(Id t, Id i) const { return computed_[t][i]; }
   [[nodiscard]] int S(Id t, Id i) const { return kept_[t][i]; }
 
@@ -86,8 +87,8 @@ class StagedProgram {
     }
   }
 
-  // Free(t, i, k) = 1 exactly if k is computed in stage t, i is not kept for the next one, and nothing computed after k in
-  // this stage reads it: if none of these hazards is there.
+  // Free(t, i, k) = 1 exactly if k is computed in stage t, i is not kept for the next one, and nothing computed after k
+  // in this stage reads it: if none of these hazards is there.
   void add_free(Id t, Id i, Id k, LinearProgram::Terms& freed) {
     const int free = program_.variable(0, 0, 1, true);
     freed.push_back({free, bytes_[i]});
