@@ -71,6 +71,8 @@ class BestPlanner {
 
   void start_from_heuristics() {
     using Kind = OnlineScore::Kind;
+    // One pass, whatever the size: where everything else is too slow, this is the plan.
+    take_plan(plan_chen_sqrt(problem_.trace, options_));
     // The known online heuristics come first and are given time: the result is never worse than any of them.
     for (const Kind kind : {Kind::dtr, Kind::local, Kind::msps}) take_start(simulate({kind}, 0.3, nullptr));
     take_classic_starts();
@@ -98,10 +100,13 @@ class BestPlanner {
     options.slots.reset();
     const auto chain = [](const Trace& trace, const PlanOptions& o) { return plan_chain_seed(trace, o, chain_work); };
     using Planner = std::optional<Plan> (*)(const Trace&, const PlanOptions&);
-    for (const Planner planner : {Planner(plan_chen_sqrt), Planner(plan_chen_greedy), Planner(chain)}) {
+    for (const Planner planner : {Planner(plan_chen_greedy), Planner(chain)}) {
       if (effort_.reads_clock() && effort_.spent() > seeds_until) return;
-      if (const auto plan = planner(problem_.trace, options)) take_start(to_nodes(problem_, *plan));
+      take_plan(planner(problem_.trace, options));
     }
+  }
+  void take_plan(const std::optional<Plan>& plan) {
+    if (plan) take_start(to_nodes(problem_, *plan));
   }
 
   // Where every heuristic gets stuck, a first plan comes from the search, directly or over larger budgets.

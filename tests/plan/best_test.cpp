@@ -382,6 +382,52 @@ TEST(BestWithTiers, PutsAValueWhileTheProgramHoldsIt) {
   }
 }
 
+// At the start of the gap there is no room for value and copy together, later there is.
+TEST(BestWithTiers, PutsAValueLateInItsGap) {
+  SmallTrace small;
+  const Id outside = small.outside(6);
+  small.event({});
+  small.run({}, {1}, 0);
+  small.run({}, {4}, 0);
+  small.run({2, 1}, {7}, 0);
+  small.run({outside}, {}, 0);
+  small.trace.moments[0].other = 18;
+  small.trace.moments[3].other = 7;
+  Tier packed;
+  packed.name = "packed";
+  packed.entries = {{outside, 3, 0, 1}};
+  small.trace.tiers = {packed};
+  check(small.trace);
+  ASSERT_EQ(testing::lowest_plan(small.trace).peak, 24);
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    PlanOptions options = options_for(24, 20'000);
+    options.seed = seed;
+    EXPECT_TRUE(make_plan(small.trace, options).has_plan()) << "seed " << seed;
+  }
+}
+
+// To replay an operator in place its input has to come back: from a copy that was put before it was taken over.
+TEST(BestWithTiers, GetsBackAValueThatWasTakenOver) {
+  SmallTrace small;
+  const Id outside = small.outside(4);
+  small.run({outside}, {4});
+  small.trace.values[1].takes_over = outside;
+  small.run({}, {});
+  small.run({1}, {});
+  small.trace.moments[1].other = 20;
+  Tier packed;
+  packed.name = "packed";
+  packed.entries = {{outside, 2, 0, 0}};
+  small.trace.tiers = {packed};
+  check(small.trace);
+  ASSERT_EQ(testing::lowest_plan(small.trace).peak, 22);
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    PlanOptions options = options_for(22, 20'000);
+    options.seed = seed;
+    EXPECT_TRUE(make_plan(small.trace, options).has_plan()) << "seed " << seed;
+  }
+}
+
 // Getting the value costs far more than running everything: cost must not keep a search from finding a plan at all.
 TEST(BestWithTiers, FindsAPlanHoweverDearItIs) {
   for (const double cost : {10.0, 1e3, 1e6}) {
