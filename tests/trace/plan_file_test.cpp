@@ -76,7 +76,7 @@ TEST(PlanFile, LooksAsDocumented) {
 )");
 }
 
-TEST(PlanFile, OfTheIssueIsUnderstood) {
+TEST(PlanFile, OnOneLineIsUnderstood) {
   const Plan plan = parse_plan(
       R"({"format":"reprise-plan","version":1,"budget_bytes":100,"tiers":[],"actions":[["run",0],["drop",3],["replay",3]]})");
   EXPECT_EQ(plan.budget, 100);
