@@ -184,6 +184,9 @@ class MakePlan {
   // No plan: find the smallest budget that works. On the way down it may turn out that the one asked for does.
   void give_up(Plan closest) {
     Plan smallest = find_smallest(trace_, timeline_, options_, effort_, 1, floor_.bytes, std::move(closest));
+    if (smallest.budget <= options_.budget && planner_.make) {
+      result_.notes.push_back("the planner 'best' finds a plan for this budget");
+    }
     if (smallest.budget > options_.budget || planner_.make) return refuse(smallest);
     smallest.budget = options_.budget;
     accept(std::move(smallest));

@@ -230,9 +230,12 @@ bool Search::pull(Id node, Occurrence at, Occurrence gap_start) {
   if (problem_.is_get(node)) {
     const Id put = node - 1;
     if (schedule_.serving(problem_.inputs[node].front(), at) < 0) {
-      // When the gap begins, or earlier, where there may be more room: the value has been there for a while.
+      // When the gap begins; or later in it, or earlier, when the value has been there for a while: where there is
+      // room.
       Occurrence after = schedule_.next(gap_start);
-      if (random_.chance(0.3)) {
+      if (random_.chance(0.2)) {
+        after = random_between(gap_start, at);
+      } else if (random_.chance(0.3)) {
         const Id value = problem_.outputs[node].front();
         const Id held_from = problem_.zone_first[value];
         const bool held_before = held_from != nowhere && held_from < schedule_.moment_at(gap_start);
@@ -250,8 +253,11 @@ bool Search::pull(Id node, Occurrence at, Occurrence gap_start) {
   }
   for (Id missing = schedule_.missing_input(node, at); missing != nowhere;
        missing = schedule_.missing_input(node, at)) {
-    const auto ways = problem_.ways[missing];  // it was taken over: only a replay brings it back
-    if (ways.empty() || ways.front() >= problem_.moments || !pull(ways.front(), at, -1)) return false;
+    // Its storage was taken over: a replay brings it back, or a copy from before that.
+    const Id way = choose_way(missing);
+    const Id taken = problem_.taken_at[missing];
+    if (way == nowhere || taken == nowhere) return false;
+    if (!pull(way, at, schedule_.previous(schedule_.first_of(taken)))) return false;
   }
   const Occurrence pulled = schedule_.insert(node, at);
 
