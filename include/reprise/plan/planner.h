@@ -36,8 +36,8 @@ struct PlanOptions {
   std::string planner = "best";
 
   // For `segments`: how many. For `every`: how many operators share one kept input. For `revolve`, and for `h-revolve`
-  // as the slots in memory: how many states are
-  // remembered, the first included; none: as many as the budget allows. Other planners ignore them.
+  // as the slots in memory: how many states are remembered, the first included; none: as many as the budget allows.
+  // Other planners ignore them.
   std::optional<int> segments;
   std::optional<int> every;
   std::optional<int> slots;
