@@ -1,0 +1,76 @@
+// What goes wrong in a session. After any of these the process, the model, the optimizer and the session go on working:
+// catch it outside the step, change what has to change, and open the next step.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reprise/trace/error.h"
+#include "reprise/trace/trace.h"
+
+namespace reprise {
+
+// The base of all of them.
+class SessionError : public Error {
+ public:
+  using Error::Error;
+};
+
+// An allocation does not fit the budget, and nothing is left to forget. Thrown before the first byte over, in the
+// thread that allocates.
+class BudgetError : public SessionError {
+ public:
+  struct Pinned {
+    std::string what;  // "parameters and other bytes", or the operator that made the values
+    Bytes bytes = 0;
+  };
+  struct Facts {
+    Bytes budget = 0;
+    Bytes live = 0;                          // and not forgettable
+    Bytes requested = 0;                     // by this allocation
+    std::vector<Pinned> pinned;              // what the live bytes are, largest first
+    std::optional<Bytes> smallest_feasible;  // the smallest budget with a proven plan for this trace, if known
+  };
+  explicit BudgetError(Facts);
+  [[nodiscard]] const Facts& facts() const { return facts_; }
+  [[nodiscard]] Bytes need() const { return facts_.live + facts_.requested; }
+
+ private:
+  Facts facts_;
+};
+
+// Verify found that a rebuilt value is not the one that was forgotten. From then on this value is kept.
+class MismatchError : public SessionError {
+ public:
+  struct Facts {
+    std::string op;         // the operator that made the value
+    Id operator_index = 0;  // its position in the step
+    Id value = 0;
+    std::size_t block = 0;  // the first block of 64 KiB that differs
+    std::size_t blocks = 0;
+  };
+  explicit MismatchError(Facts);
+  [[nodiscard]] const Facts& facts() const { return facts_; }
+
+ private:
+  Facts facts_;
+};
+
+// A tensor that a recipe needs was written while nobody recorded: by another thread, or between steps.
+class ChangedInputError : public SessionError {
+ public:
+  struct Facts {
+    std::string op;
+    Id operator_index = 0;
+    int argument = 0;
+    std::string argument_name;
+  };
+  explicit ChangedInputError(Facts);
+  [[nodiscard]] const Facts& facts() const { return facts_; }
+
+ private:
+  Facts facts_;
+};
+
+}  // namespace reprise

@@ -1,0 +1,279 @@
+#include "torch/bridge.h"
+
+#include <algorithm>
+
+#include "reprise/trace/timeline.h"
+#include "torch/meter.h"
+
+namespace reprise {
+namespace {
+
+// CPU microseconds for each byte; packing reads it all and writes little, unpacking the other way round.
+constexpr double pack_cost = 0.75e-4, unpack_cost = 1.0e-4;
+
+}  // namespace
+
+Bridge::Bridge(const Period& period, bool pack) {
+  find_chains(period);
+  add_values(period);
+  add_operators(period);
+  add_moments(period);
+  add_takeovers(period);
+  if (pack) add_packing(period);
+  check(trace_);
+}
+
+// An operator belongs to a later one if all it makes is one value, which that one writes into and nobody else needs.
+void Bridge::find_chains(const Period& period) {
+  const Recipes& recipes = *period.recipes;
+  const auto operators = static_cast<Id>(recipes.operators.size());
+  std::vector<int> uses(recipes.values.size(), 0);
+  std::vector<Id> user(recipes.values.size(), no_operator);
+  for (Id op = 0; op < operators; ++op) {
+    Id before = no_value;
+    for (const Reference& reference : recipes.references_of(op)) {
+      if (reference.value == no_value || reference.value == before) continue;
+      before = reference.value;
+      ++uses[reference.value];
+      user[reference.value] = op;
+    }
+  }
+  for (const auto& needs : period.seen.needs) {
+    for (const Id value : needs) uses[value] += 2;
+  }
+  last_of_chain_.resize(static_cast<std::size_t>(operators));
+  taker_.assign(static_cast<std::size_t>(operators), no_operator);
+  for (Id op = operators - 1; op >= 0; --op) {
+    last_of_chain_[op] = op;
+    const auto outputs = recipes.outputs_of(op);
+    if (outputs.size() != 1 || recipes.operators[op].obstacle) continue;
+    const Id value = outputs[0].value;
+    if (uses[value] != 1 || recipes.values[value].maker != op) continue;
+    const Id next = user[value];
+    if (recipes.operators[next].obstacle) continue;
+    for (const Write& write : recipes.writes_of(next)) {
+      if (write.before != value || write.access != Access::write) continue;
+      last_of_chain_[op] = last_of_chain_[next];
+      taker_[op] = next;
+    }
+  }
+}
+
+void Bridge::add_values(const Period& period) {
+  const Recipes& recipes = *period.recipes;
+  const Id last = static_cast<Id>(period.seen.moments.size()) - 1;
+  value_of_.assign(recipes.values.size(), -1);
+  released_.assign(recipes.values.size(), last);
+  for (Id op = 0; op < static_cast<Id>(recipes.operators.size()); ++op) {
+    if (taker_[op] != no_operator) continue;
+    for (const Output& output : recipes.outputs_of(op)) {
+      const RecordedValue& recorded = recipes.values[output.value];
+      if (recorded.maker != op || value_of_[output.value] >= 0) continue;
+      const Id made = period.seen.moment_of[op];
+      Id released = last;
+      if (static_cast<std::size_t>(output.value) < period.seen.released.size() &&
+          period.seen.released[output.value] >= 0) {
+        released = period.seen.released[output.value];
+      }
+      released_[output.value] = std::max(made, released);
+      value_of_[output.value] = static_cast<Id>(trace_.values.size());
+      recorded_.push_back(output.value);
+      Value value;
+      value.bytes = recorded.bytes;
+      value.maker = 0;  // below
+      value.held = Stretch{made, released_[output.value]};
+      trace_.values.push_back(value);
+    }
+  }
+}
+
+// One for each recorded operator, so that moments stay what they were; those inside a chain have neither outputs nor
+// cost, and the last one has the inputs and the cost of all.
+void Bridge::add_operators(const Period& period) {
+  const Recipes& recipes = *period.recipes;
+  const auto count = recipes.operators.size();
+  trace_.operators.resize(count);
+  operators_.resize(count);
+  for (Id op = 0; op < static_cast<Id>(count); ++op) operators_[last_of_chain_[op]].push_back(op);
+  for (Id op = 0; op < static_cast<Id>(count); ++op) {
+    Operator& mine = trace_.operators[op];
+    mine.name = recipes.operators[op].info->name;
+    Operator& last = trace_.operators[last_of_chain_[op]];
+    last.cost += static_cast<double>(period.costs[op]);
+    for (const Reference& reference : recipes.references_of(op)) {
+      if (reference.value == no_value || value_of_[reference.value] < 0) continue;
+      // The chain's own values are not values of the trace; those it needs, it needs until its end.
+      last.inputs.push_back(value_of_[reference.value]);
+    }
+    mine.replayable = !recipes.operators[op].obstacle && taker_[op] == no_operator;
+    if (taker_[op] != no_operator) continue;
+    for (const Output& output : recipes.outputs_of(op)) {
+      const Id value = value_of_[output.value];
+      if (value < 0 || recipes.values[output.value].maker != op) continue;
+      mine.outputs.push_back(value);
+      trace_.values[value].maker = op;
+    }
+  }
+  for (Operator& op : trace_.operators) {
+    std::sort(op.inputs.begin(), op.inputs.end());
+    op.inputs.erase(std::unique(op.inputs.begin(), op.inputs.end()), op.inputs.end());
+    op.cost = std::max(op.cost, 0.0);
+  }
+}
+
+// A written storage goes over to the next version, where nobody needs the one before any more.
+void Bridge::add_takeovers(const Period& period) {
+  const Recipes& recipes = *period.recipes;
+  const Timeline timeline(trace_);
+  for (Id op = 0; op < static_cast<Id>(recipes.operators.size()); ++op) {
+    if (taker_[op] != no_operator) continue;
+    const auto writes = recipes.writes_of(op);
+    for (const Output& output : recipes.outputs_of(op)) {
+      if (output.write < 0 || value_of_[output.value] < 0 || writes[output.write].access != Access::write) continue;
+      const Id before = writes[output.write].before;
+      if (before == no_value || value_of_[before] < 0) continue;
+      Value& old = trace_.values[value_of_[before]];
+      Value& after = trace_.values[value_of_[output.value]];
+      const Id moment = period.seen.moment_of[op];
+      if (old.bytes != after.bytes || timeline.last_needed(value_of_[before]) != moment) continue;
+      after.takes_over = value_of_[before];
+      old.held->last = std::min(old.held->last, moment);
+    }
+  }
+}
+
+void Bridge::add_moments(const Period& period) {
+  const Recipes& recipes = *period.recipes;
+  const Observations& seen = period.seen;
+  trace_.moments.resize(seen.moments.size());
+  events_.resize(seen.moments.size(), 0);
+  for (std::size_t m = 0; m < seen.moments.size(); ++m) {
+    Moment& moment = trace_.moments[m];
+    const OtherBytes& other = period.other[m];
+    moment.other = std::max<Bytes>(0, other.between);
+    if (seen.moments[m].op == no_operator) {
+      moment.name = seen.event_names[m];
+      events_[m] = seen.moments[m].name;
+      moment.cost = static_cast<double>(seen.moments[m].cost);
+      moment.other = std::max(moment.other, other.within);
+      for (const Id value : seen.needs[m]) {
+        if (value_of_[value] >= 0) moment.needs.push_back(value_of_[value]);
+      }
+      std::sort(moment.needs.begin(), moment.needs.end());
+      moment.needs.erase(std::unique(moment.needs.begin(), moment.needs.end()), moment.needs.end());
+      continue;
+    }
+    const Id op = seen.moments[m].op;
+    moment.runs = op;
+    // While it ran, what it made was among the other bytes; so was what it wrote into, if that was no value before.
+    Bytes made = 0, taken = 0;
+    for (const Output& output : recipes.outputs_of(op)) {
+      const RecordedValue& value = recipes.values[output.value];
+      if (value.maker != op) continue;
+      if (output.write < 0) {
+        made += value.bytes;
+      } else if (recipes.writes_of(op)[output.write].before == no_value) {
+        taken += value.bytes;
+      }
+    }
+    moment.other = std::max<Bytes>(0, moment.other - taken);
+    const Bytes workspace = std::max<Bytes>(0, other.within - std::max<Bytes>(0, other.between) - made);
+    Operator& last = trace_.operators[last_of_chain_[op]];
+    last.workspace = std::max(last.workspace, workspace);
+    if (taker_[op] != no_operator) trace_.operators[op].workspace = workspace + made + taken;
+  }
+  // Inside a chain the bytes of its value are live, and no value of the trace has them.
+  for (Id op = 0; op < static_cast<Id>(recipes.operators.size()); ++op) {
+    const Id next = taker_[op];
+    if (next == no_operator) continue;
+    const Bytes bytes = recipes.values[recipes.outputs_of(op)[0].value].bytes;
+    const Id until = seen.moment_of[next] - (taker_[next] == no_operator ? 1 : 0);
+    for (Id m = seen.moment_of[op] + 1; m <= until; ++m) trace_.moments[m].other += bytes;
+  }
+}
+
+void Bridge::add_packing(const Period& period) {
+  forms_ = period.seen.forms;
+  forms_.resize(period.recipes->values.size());
+  Tier packed;
+  packed.name = "packed";
+  for (std::size_t v = 0; v < recorded_.size(); ++v) {
+    const auto& form = forms_[recorded_[v]];
+    if (!form) continue;
+    const auto plain = static_cast<double>(form->plain_bytes());
+    packed.entries.push_back(
+        {static_cast<Id>(v), meter::counted(form->bytes()), pack_cost * plain, unpack_cost * plain});
+  }
+  if (!packed.entries.empty()) trace_.tiers.push_back(std::move(packed));
+}
+
+// ---- back
+// ------------------------------------------------------------------------------------------------------------
+
+std::shared_ptr<const Schedule> Bridge::schedule(const Plan& plan, const Simulation& simulation, double gap) const {
+  using Kind = Schedule::Step::Kind;
+  auto made = std::make_shared<Schedule>();
+  Schedule& s = *made;
+  s.budget = plan.budget;
+  s.peak = simulation.peak;
+  s.plain_cost = trace_.total_cost();
+  s.added_cost = simulation.cost - s.plain_cost;
+  s.gap = gap;
+  s.events = events_;
+  s.forms = forms_;
+  s.owned.assign(value_of_.size(), 0);
+  s.last_drop.assign(value_of_.size(), -1);
+  const Id moments = trace_.moment_count();
+  s.before.assign(static_cast<std::size_t>(moments) + 1, 0);
+  s.after.assign(static_cast<std::size_t>(moments) + 1, 0);
+
+  Id running = -1;          // the moment that ran last
+  bool right_after = true;  // only drops since then
+  std::vector<Id> first_drop(value_of_.size(), moments);
+  std::vector<std::size_t> last_drop(value_of_.size(), s.steps.max_size());
+  for (const Action& action : plan.actions) {
+    if (action.kind == Action::Kind::run) {
+      if (right_after && running >= 0) s.before[running + 1] = static_cast<std::uint32_t>(s.steps.size());
+      running = action.target;
+      s.after[running] = static_cast<std::uint32_t>(s.steps.size());
+      right_after = true;
+      continue;
+    }
+    if (right_after && action.kind != Action::Kind::drop) {
+      if (running >= 0) s.before[running + 1] = static_cast<std::uint32_t>(s.steps.size());
+      right_after = false;
+    }
+    switch (action.kind) {
+      case Action::Kind::run: break;
+      case Action::Kind::replay: {
+        const Id op = *trace_.moments[action.target].runs;
+        Schedule::Replay replay{operators_[op], {}};
+        for (const Id value : trace_.operators[op].outputs) replay.outputs.push_back(recorded_[value]);
+        s.steps.push_back({Kind::replay, static_cast<Id>(s.replays.size())});
+        s.replays.push_back(std::move(replay));
+        break;
+      }
+      case Action::Kind::drop: {
+        const Id value = recorded_[action.target];
+        last_drop[value] = s.steps.size();
+        s.steps.push_back({Kind::drop, value});
+        first_drop[value] = std::min(first_drop[value], running);
+        s.last_drop[value] = running;
+        break;
+      }
+      case Action::Kind::put: s.steps.push_back({Kind::pack, recorded_[action.target]}); break;
+      case Action::Kind::get: s.steps.push_back({Kind::unpack, recorded_[action.target]}); break;
+    }
+  }
+  if (right_after && running >= 0) s.before[running + 1] = static_cast<std::uint32_t>(s.steps.size());
+  s.after[moments] = static_cast<std::uint32_t>(s.steps.size());
+  // A value that the plan has for longer than the program is ours from the start.
+  for (const Id value : recorded_) {
+    if (last_drop[value] < s.steps.size()) s.steps[last_drop[value]].kind = Kind::end;
+    if (s.last_drop[value] < 0) s.last_drop[value] = moments;  // taken over, or never dropped
+    s.owned[value] = first_drop[value] > released_[value];
+  }
+  return made;
+}
+
+}  // namespace reprise

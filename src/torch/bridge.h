@@ -1,0 +1,44 @@
+// The bridge: from what was seen in a period to a trace, and from a plan of that trace to a schedule.
+//
+// The trace has one moment for each operator and each event. Values are those that can be rebuilt; everything else is
+// other bytes. Operators that work in place on a value that nobody else needs are one operator of the trace together
+// with the one that made it: replayed together, the second takes over what the first has made.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "reprise/plan/planner.h"
+#include "torch/period.h"
+
+namespace reprise {
+
+class Bridge {
+ public:
+  // With packing offered as a tier, or not.
+  Bridge(const Period&, bool pack);
+
+  [[nodiscard]] const Trace& trace() const { return trace_; }
+  [[nodiscard]] std::shared_ptr<const Schedule> schedule(const Plan&, const Simulation&, double gap) const;
+
+ private:
+  void find_chains(const Period&);
+  void add_values(const Period&);
+  void add_operators(const Period&);
+  void add_moments(const Period&);
+  void add_takeovers(const Period&);
+  void add_packing(const Period&);
+
+  Trace trace_;
+  std::vector<Id> value_of_;                // by recorded value: in the trace, or -1
+  std::vector<Id> recorded_;                // by value of the trace
+  std::vector<Id> last_of_chain_;           // by recorded operator: the one whose moment replays it
+  std::vector<Id> taker_;                   // by recorded operator: the next one of its chain; none: it is the last
+  std::vector<std::vector<Id>> operators_;  // by operator of the trace: recipes to run, in order
+  std::vector<std::uint64_t> events_;       // by moment
+  std::vector<std::optional<PackedForm>> forms_;  // by recorded value
+  std::vector<Id> released_;                      // by recorded value: the last moment at which the program held it
+};
+
+}  // namespace reprise

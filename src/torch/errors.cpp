@@ -1,0 +1,77 @@
+#include "reprise/torch/errors.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "reprise/trace/amount.h"
+#include "trace/json_text.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t pinned_named = 6;
+
+// To the byte for programs and bug reports, rounded for people.
+std::string exact(Bytes bytes) {
+  return std::to_string(bytes) + (bytes < 1024 ? " bytes" : " bytes (" + format_bytes(bytes) + ")");
+}
+
+std::string operator_at(const std::string& op, Id index) {
+  return "operator " + std::to_string(index) + " '" + printable(op) + "'";
+}
+
+std::string pinned(const std::vector<BudgetError::Pinned>& all) {
+  std::string text;
+  const std::size_t named = std::min(pinned_named, all.size());
+  for (std::size_t i = 0; i < named; ++i) {
+    text += (i == 0 ? "; pinned: " : ", ") + printable(all[i].what) + " " + format_bytes(all[i].bytes);
+  }
+  if (named < all.size()) {
+    Bytes rest = 0;
+    for (std::size_t i = named; i < all.size(); ++i) rest += all[i].bytes;
+    text += " and " + std::to_string(all.size() - named) + " more with " + format_bytes(rest);
+  }
+  return text;
+}
+
+std::string sentence(const BudgetError::Facts& facts) {
+  std::string text = "[budget] " + exact(facts.live + facts.requested) + " are needed (" + std::to_string(facts.live) +
+                     " live and not forgettable + " + std::to_string(facts.requested) + " requested), the budget is " +
+                     exact(facts.budget) + pinned(facts.pinned);
+  if (facts.smallest_feasible) {
+    text += "; the smallest budget with a proven plan is " + exact(*facts.smallest_feasible);
+  }
+  return text;
+}
+
+std::string sentence(const MismatchError::Facts& facts) {
+  std::string where;
+  if (facts.blocks > 1) {
+    where = " (of its " + std::to_string(facts.blocks) + " blocks of 64 KiB the first that differs is block " +
+            std::to_string(facts.block) + ", counted from 0)";
+  }
+  return "[verify] value " + std::to_string(facts.value) + " of " + operator_at(facts.op, facts.operator_index) +
+         " was forgotten, and replaying the operator does not give the same bits" + where +
+         ". Either it depends on something that is not among its inputs, or an input or the value itself was written "
+         "through a raw pointer; after such a write, call session.touched(tensor). The gradients of this step are not "
+         "complete: zero them and repeat the step. The value is kept from now on";
+}
+
+std::string sentence(const ChangedInputError::Facts& facts) {
+  std::string argument = "argument " + std::to_string(facts.argument);
+  if (!facts.argument_name.empty()) argument += " '" + printable(facts.argument_name) + "'";
+  return "[replay] " + argument + " of " + operator_at(facts.op, facts.operator_index) +
+         " was written while nobody recorded, by another thread or between steps, so that a forgotten value cannot be "
+         "rebuilt from it. Write to it on the thread of the step and while the step is open, or only after the "
+         "backward pass that needs it";
+}
+
+}  // namespace
+
+BudgetError::BudgetError(Facts facts) : SessionError(sentence(facts)), facts_(std::move(facts)) {}
+
+MismatchError::MismatchError(Facts facts) : SessionError(sentence(facts)), facts_(std::move(facts)) {}
+
+ChangedInputError::ChangedInputError(Facts facts) : SessionError(sentence(facts)), facts_(std::move(facts)) {}
+
+}  // namespace reprise

@@ -1,0 +1,96 @@
+#include "torch/heap.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+#include "torch/arena.h"
+
+namespace reprise::heap {
+namespace {
+
+struct LockedArena {
+  std::mutex mutex;
+  Arena arena;
+};
+
+// Never destroyed: tensors are freed after main too.
+constinit std::atomic<LockedArena*> kept{nullptr};
+
+LockedArena* arena() {
+  return kept.load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+Piece allocate(std::size_t bytes, Bytes cache) {
+  if (bytes >= large && arena() != nullptr) {
+    const std::lock_guard lock(arena()->mutex);
+    if (Block* const block = arena()->arena.allocate(bytes, cache)) return {block->start, nullptr, block};
+  }
+  // aligned_alloc would do the same several times slower, with holes between the blocks.
+  constexpr std::uintptr_t alignment = 64, malloc_alignment = 16;
+  void* const start = std::malloc(bytes + alignment - malloc_alignment);
+  if (start == nullptr) return {};
+  const std::uintptr_t aligned = (reinterpret_cast<std::uintptr_t>(start) + alignment - 1) & ~(alignment - 1);
+  return {reinterpret_cast<void*>(aligned), start, nullptr};
+}
+
+void release(const Piece& piece) {
+  if (piece.block == nullptr) return std::free(piece.malloced);
+  const std::lock_guard lock(arena()->mutex);
+  arena()->arena.release(piece.block);
+}
+
+void keep() {
+#if !defined(REPRISE_SANITIZED) || defined(__SANITIZE_THREAD__)
+  static std::once_flag once;
+  std::call_once(once, [] {
+    // What malloc's own rules arrive at once large blocks were freed, from the start: it does not give memory back
+    // to the system in every step.
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+    kept.store(new LockedArena, std::memory_order_release);
+    // fork() copies only the thread that calls it: no other may be in the arena then.
+    pthread_atfork([] { arena()->mutex.lock(); }, [] { arena()->mutex.unlock(); }, [] { arena()->mutex.unlock(); });
+  });
+#endif
+}
+
+bool keeping() {
+  return arena() != nullptr;
+}
+
+void shrink(Bytes cache) {
+  if (arena() == nullptr) return;
+  const std::lock_guard lock(arena()->mutex);
+  arena()->arena.shrink(cache);
+}
+
+void give_back() {
+  shrink(0);
+  malloc_trim(0);
+}
+
+Bytes cached() {
+  if (arena() == nullptr) return 0;
+  const std::lock_guard lock(arena()->mutex);
+  return arena()->arena.cached();
+}
+
+Bytes resident() {
+  Bytes pages = 0;
+  if (std::FILE* const file = std::fopen("/proc/self/statm", "re")) {
+    if (std::fscanf(file, "%*s %ld", &pages) != 1) pages = 0;
+    std::fclose(file);
+  }
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
+}  // namespace reprise::heap

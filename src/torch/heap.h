@@ -1,0 +1,44 @@
+// The heap: the memory behind the meter.
+//
+// Small requests are malloc's. Large ones go to the arena (arena.h) from the moment somebody asks to keep memory: then
+// what is freed stays resident and serves later requests, as far as the caller says it can afford that.
+#pragma once
+
+#include <cstddef>
+
+#include "reprise/trace/trace.h"
+
+namespace reprise::heap {
+
+struct Block;
+
+// Memory, 64 byte aligned, and where it came from. A null `memory`: the system has none left.
+struct Piece {
+  void* memory = nullptr;
+  void* malloced = nullptr;  // malloc's: the start of its block
+  Block* block = nullptr;    // the arena's
+};
+
+// The smallest request that is large. Smaller ones would fill the arena with pieces that keep whole pages resident.
+inline constexpr std::size_t large = 64 << 10;
+
+// `cache`: how much freed memory may stay resident beside all that is in use, this request included.
+[[nodiscard]] Piece allocate(std::size_t bytes, Bytes cache);
+void release(const Piece&);
+
+// From now on there is an arena. Until then everything is malloc's, as if this file were not there; in a build with the
+// address sanitizer it stays so, and what is used after it was freed is seen.
+void keep();
+[[nodiscard]] bool keeping();
+
+// Freed memory that is still resident in the arena goes back to the system, longest freed first, until `cache` is left.
+void shrink(Bytes cache);
+// All of it goes back, and malloc's.
+void give_back();
+
+// Freed memory that is still resident in the arena.
+[[nodiscard]] Bytes cached();
+// All that is resident in this process, as the system sees it.
+[[nodiscard]] Bytes resident();
+
+}  // namespace reprise::heap

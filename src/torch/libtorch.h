@@ -1,0 +1,53 @@
+// What differs between versions of LibTorch, in one place. Written for 2.13.
+#pragma once
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/Tensor.h>
+#include <c10/core/Storage.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <optional>
+
+namespace reprise::libtorch {
+
+// A handle on a tensor's version counter that does not keep its storage alive. Disabled for inference tensors.
+using Version = c10::VariableVersion;
+
+[[nodiscard]] inline const Version& version_of(const at::Tensor& tensor) {
+  return torch::autograd::impl::version_counter(tensor);
+}
+
+using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
+
+[[nodiscard]] inline c10::StorageImpl* storage_of(const at::Tensor& tensor) {
+  return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+}
+[[nodiscard]] inline c10::Storage share(c10::StorageImpl* storage) {
+  return c10::Storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage));
+}
+// A new storage of LibTorch's CPU allocator. May throw BudgetError.
+[[nodiscard]] c10::Storage new_storage(std::size_t bytes);
+
+// A dense strided tensor on the CPU that is exactly its bytes: no lazy conjugation, no wrapper, nobody's subclass.
+[[nodiscard]] inline bool is_plain(const at::Tensor& tensor) {
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  const c10::DispatchKeySet keys = impl.key_set();
+  using Key = c10::DispatchKey;
+  return impl.has_storage() && keys.has(Key::CPU) &&
+         !keys.has_any(c10::DispatchKeySet(
+             {Key::Conjugate, Key::Negative, Key::ZeroTensor, Key::Python, Key::FuncTorchBatched, Key::Functionalize}));
+}
+
+// The state of a CPU generator, without a tensor.
+struct RandomState {
+  at::mt19937 engine;
+  std::optional<float> next_float;
+  std::optional<double> next_double;
+};
+[[nodiscard]] RandomState state_of(at::CPUGeneratorImpl&);
+void restore(at::CPUGeneratorImpl&, const RandomState&);
+
+// Throws what LibTorch throws when a saved tensor was written since it was saved.
+[[noreturn]] void throw_modified(const Version& now, std::uint32_t expected, at::ScalarType, c10::IntArrayRef sizes);
+
+}  // namespace reprise::libtorch

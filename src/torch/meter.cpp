@@ -1,0 +1,257 @@
+#include "torch/meter.h"
+
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/StorageImpl.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "torch/heap.h"
+
+C10_DECLARE_bool(caffe2_cpu_allocator_do_zero_fill);
+C10_DECLARE_bool(caffe2_cpu_allocator_do_junk_fill);
+
+namespace reprise::meter {
+namespace {
+
+constexpr auto relaxed = std::memory_order_relaxed;
+
+// Resident memory may pass the limit by a thirty-second part: freed memory lies between what is live, and the tighter
+// it is held the more pages have to move. It is that of the last limit there was, also while none is in force: between
+// two steps more may be live, but no more freed memory is kept for it.
+constexpr Bytes resident_target(Bytes limit) {
+  return limit > largest_bytes ? unlimited : limit + limit / 32;
+}
+
+// What every allocation writes, apart from what it only reads: a thread that allocates takes the first line away from
+// the others, never the second.
+struct alignas(64) Counters {
+  std::atomic<Bytes> live{0}, tracked{0}, peak{0}, other_peak{0};
+  std::atomic<std::uint64_t> allocations{0};
+};
+struct alignas(64) Settings {
+  std::atomic<Bytes> limit{unlimited};
+  std::atomic<Bytes> ceiling{unlimited};  // of tensors: the limit without the reserve
+  std::atomic<Bytes> target{unlimited};   // of resident memory
+  std::atomic<std::uint64_t> fails_at{UINT64_MAX};
+  std::atomic<Pressure> pressure{nullptr};
+  std::atomic<Death> death{nullptr};
+};
+// Constant from the start and never destroyed: tensors are made before main and outlive it.
+constinit Counters counters;
+constinit Settings settings;
+
+void raise(std::atomic<Bytes>& highest, Bytes bytes) {
+  Bytes before = highest.load(relaxed);
+  while (bytes > before && !highest.compare_exchange_weak(before, bytes, relaxed)) {
+  }
+}
+
+void remember(Bytes live_now) {
+  raise(counters.peak, live_now);
+  raise(counters.other_peak, live_now - counters.tracked.load(relaxed));
+}
+
+// Adds the bytes to the live ones if that keeps them within the ceiling; zero: it does not. The result is what is live
+// with them, as no other thread gets it.
+Bytes reserve(Bytes bytes, Bytes ceiling) {
+  Bytes before = counters.live.load(relaxed);
+  do {
+    if (bytes > ceiling - before) return 0;
+  } while (!counters.live.compare_exchange_weak(before, before + bytes, relaxed));
+  return before + bytes;
+}
+
+[[noreturn]] void no_memory(const char* why, Bytes bytes) {
+  c10::profiledCPUMemoryReporter().OutOfMemory(static_cast<std::size_t>(bytes));
+  C10_THROW_ERROR(OutOfMemoryError, c10::str("[meter] ", why, ": ", bytes, " bytes wanted, ", live(), " live, limit ",
+                                             limit() == unlimited ? "none" : std::to_string(limit())));
+}
+
+[[gnu::noinline]] Bytes press_and_reserve(Bytes bytes) {
+  const Pressure press = settings.pressure.load(std::memory_order_acquire);
+  while (press != nullptr && press(bytes)) {
+    if (const Bytes now = reserve(bytes, settings.ceiling.load(relaxed)); now != 0) return now;
+  }
+  if (const Bytes now = reserve(bytes, settings.limit.load(relaxed)); now != 0) return now;
+  no_memory("over the limit", bytes);
+}
+
+// What LibTorch's own allocator does for people who look for reads of memory that nobody wrote.
+void fill(void* data, std::size_t bytes) {
+  if (FLAGS_caffe2_cpu_allocator_do_zero_fill) {
+    std::memset(data, 0, bytes);
+  } else if (FLAGS_caffe2_cpu_allocator_do_junk_fill) {
+    constexpr std::uint32_t junk = 0x7fedbeef;  // not a number, or a very large one
+    auto* const words = static_cast<std::uint32_t*>(data);
+    for (std::size_t i = 0; i < (bytes + 3) / 4; ++i) words[i] = junk;
+  }
+}
+
+// As LibTorch's own allocator does.
+void report(Header& header, std::size_t bytes) {
+  if (!FLAGS_caffe2_report_cpu_memory_usage && !c10::memoryProfilingEnabled()) [[likely]]
+    return;
+  header.reported = true;
+  c10::profiledCPUMemoryReporter().New(&header + 1, bytes);
+}
+
+void free_memory(void* data) {
+  if (data == nullptr) return;
+  Header& header = static_cast<Header*>(data)[-1];
+  if (header.tag.recording != 0) {
+    if (const Death died = settings.death.load(std::memory_order_acquire)) died(header);
+  }
+  if (header.tracked) counters.tracked.fetch_sub(header.bytes, relaxed);
+  if (header.reported) [[unlikely]]
+    c10::profiledCPUMemoryReporter().Delete(data);
+  const Bytes bytes = header.bytes;
+  heap::release({&header, header.malloced, header.block});
+  counters.live.fetch_sub(bytes, relaxed);  // last: another thread may take them the moment they are free
+}
+
+class Meter final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(std::size_t n) override {
+    if (n == 0) return {nullptr, nullptr, &free_memory, c10::Device(c10::DeviceType::CPU)};
+    if (n > static_cast<std::size_t>(largest_bytes)) [[unlikely]]
+      no_memory("a size nobody has", static_cast<Bytes>(n));
+    if (counters.allocations.fetch_add(1, relaxed) == settings.fails_at.load(relaxed)) [[unlikely]]
+      throw std::bad_alloc();
+    const Bytes bytes = counted(n);
+    Bytes now = reserve(bytes, settings.ceiling.load(relaxed));
+    if (now == 0) [[unlikely]]
+      now = press_and_reserve(bytes);
+    const heap::Piece piece = heap::allocate(static_cast<std::size_t>(bytes), settings.target.load(relaxed) - now);
+    if (piece.memory == nullptr) [[unlikely]] {
+      counters.live.fetch_sub(bytes, relaxed);
+      no_memory("the system has none left", bytes);
+    }
+    remember(now);
+    auto* const header = new (piece.memory) Header;
+    header->bytes = bytes;
+    header->malloced = piece.malloced;
+    header->block = piece.block;
+    void* const data = header + 1;
+    if (FLAGS_caffe2_cpu_allocator_do_zero_fill || FLAGS_caffe2_cpu_allocator_do_junk_fill) [[unlikely]]
+      fill(data, n);
+    report(*header, n);
+    return {data, data, &free_memory, c10::Device(c10::DeviceType::CPU)};
+  }
+
+  c10::DeleterFnPtr raw_deleter() const override { return &free_memory; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
+};
+
+// LibTorch's own has priority 0. Never destroyed, as above.
+constexpr std::uint8_t priority = 100;
+c10::Allocator* const meter = [] {
+  auto* const made = new Meter;
+  c10::SetCPUAllocator(made, priority);
+  return made;
+}();
+
+}  // namespace
+
+Header* header_of(const c10::StorageImpl& storage) {
+  // Nothing is changed. The other accessors throw for storages whose data nobody may touch.
+  const c10::DataPtr& pointer = const_cast<c10::StorageImpl&>(storage)._mutable_data_ptr_no_checks();
+  void* const data = pointer.get_context();
+  if (data == nullptr || pointer.get_deleter() != &free_memory) return nullptr;
+  return static_cast<Header*>(data) - 1;
+}
+
+Bytes live() {
+  return counters.live.load(relaxed);
+}
+Bytes tracked() {
+  return counters.tracked.load(relaxed);
+}
+Bytes other() {
+  return live() - tracked();
+}
+
+void track(Header& header) {
+  if (header.tracked) return;
+  header.tracked = true;
+  counters.tracked.fetch_add(header.bytes, relaxed);
+}
+
+void untrack(Header& header) {
+  if (!header.tracked) return;
+  header.tracked = false;
+  counters.tracked.fetch_sub(header.bytes, relaxed);
+  raise(counters.other_peak, other());
+}
+
+Bytes peak() {
+  return counters.peak.load(relaxed);
+}
+void mark_peak() {
+  counters.peak.store(live(), relaxed);
+}
+
+Bytes take_other_peak() {
+  const Bytes now = other();
+  return std::max(now, counters.other_peak.exchange(now, relaxed));
+}
+
+void limit(Bytes limit, Bytes reserve) {
+  settings.limit.store(limit, relaxed);
+  settings.ceiling.store(limit - reserve, relaxed);
+  if (limit == unlimited) return;
+  settings.target.store(resident_target(limit), relaxed);
+  heap::shrink(resident_target(limit) - live());
+}
+
+Bytes limit() {
+  return settings.limit.load(relaxed);
+}
+
+Bytes ceiling() {
+  return settings.ceiling.load(relaxed);
+}
+
+std::pair<Pressure, Death> callbacks(Pressure pressure, Death death) {
+  return {settings.pressure.exchange(pressure), settings.death.exchange(death)};
+}
+
+bool charge(Bytes bytes) {
+  const Bytes now = reserve(bytes, settings.limit.load(relaxed));
+  if (now == 0) return false;
+  remember(now);
+  return true;
+}
+
+void discharge(Bytes bytes) {
+  counters.live.fetch_sub(bytes, relaxed);
+}
+
+bool in_charge() {
+  return c10::GetCPUAllocator() == meter;
+}
+
+void keep_heap() {
+  heap::keep();
+  settings.target.store(resident_target(limit()), relaxed);
+}
+
+void give_back() {
+  heap::give_back();
+}
+Bytes resident() {
+  return heap::resident();
+}
+
+void fail_after(std::int64_t allocations) {
+  settings.fails_at.store(allocations < 0 ? UINT64_MAX : meter::allocations() + static_cast<std::uint64_t>(allocations),
+                          relaxed);
+}
+std::uint64_t allocations() {
+  return counters.allocations.load(relaxed);
+}
+
+}  // namespace reprise::meter

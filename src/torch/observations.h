@@ -1,0 +1,41 @@
+// What was seen while a period ran: its moments, their costs, and the other bytes. The bridge makes a trace of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reprise/store/packing.h"
+#include "reprise/trace/trace.h"
+
+namespace reprise {
+
+struct ObservedMoment {
+  Id op = -1;              // index of the recipe; -1: an event
+  std::uint64_t name = 0;  // of an event: a hash
+  float cost = 0;          // CPU microseconds
+};
+
+// The most other bytes between the moment before and this one, and while it ran.
+struct OtherBytes {
+  Bytes between = 0, within = 0;
+};
+
+struct Observations {
+  std::vector<ObservedMoment> moments;
+  std::vector<std::vector<Id>> needs;    // by moment: values that an event asked for; shorter than `moments`
+  std::vector<std::string> event_names;  // by moment
+  std::vector<Id> moment_of;             // by operator
+  std::vector<Id> released;              // by value: the last moment at which the program held it; -1: it still does
+  std::vector<std::optional<PackedForm>> forms;  // by value: how it packs
+  std::vector<Id> watched;                       // values the program may still hold
+
+  // What was seen before this moment, as if it had just been seen.
+  [[nodiscard]] Observations before(Id moment) const;
+};
+
+// CPU time of this thread in microseconds.
+[[nodiscard]] double thread_microseconds();
+
+}  // namespace reprise

@@ -1,0 +1,147 @@
+#include "torch/online.h"
+
+#include <algorithm>
+#include <map>
+
+#include "torch/meter.h"
+#include "torch/saved.h"
+#include "torch/session_state.h"
+
+namespace reprise {
+namespace {
+
+constexpr double packing_cost_per_byte = 1e-4;  // microseconds
+constexpr double never = 1e30;
+constexpr int longest_walk = 400;  // operators looked at for one score
+
+// What it would cost to have the value back: everything on the way to what is resident. Its own scratch memory: it may
+// be called in the middle of a replay.
+double cost_of_return(const Recording& r, Id value) {
+  static thread_local std::vector<std::uint32_t> seen;
+  static thread_local std::uint32_t stamp = 0;
+  static thread_local std::vector<Id> open;
+  if (seen.size() < r.recipes->operators.size()) seen.resize(r.recipes->operators.size(), 0);
+  if (++stamp == 0) {
+    std::fill(seen.begin(), seen.end(), 0);
+    stamp = 1;
+  }
+  double cost = 0;
+  int walked = 0;
+  open.assign(1, value);
+  while (!open.empty()) {
+    const Id v = open.back();
+    open.pop_back();
+    if (v != value && r.resident(v)) continue;
+    const LiveValue& state = r.live[v];
+    if (state.packed) {
+      cost += packing_cost_per_byte * static_cast<double>(r.info(v).bytes);
+      continue;
+    }
+    if (!r.rebuildable(v)) return never;
+    const Id op = r.info(v).maker;
+    if (seen[op] == stamp) continue;
+    seen[op] = stamp;
+    cost += r.cost_of(op) + 2;
+    if (++walked > longest_walk) return cost * 2;
+    for (const Reference& reference : r.recipes->references_of(op)) {
+      if (reference.value != no_value && reference.value != value) open.push_back(reference.value);
+    }
+  }
+  return cost;
+}
+
+std::optional<PackedForm> form_of(const Recording& r, Id value) {
+  const auto& forms = r.following && r.period ? r.period->seen.forms : r.seen.forms;
+  if (!r.session->options.pack || static_cast<std::size_t>(value) >= forms.size()) return std::nullopt;
+  return forms[value];
+}
+
+struct Victim {
+  Recording* recording = nullptr;
+  Id value = no_value;
+  double score = never;
+};
+
+void look_in(Recording& r, Victim& best) {
+  const auto usable = [&](Id value) {
+    const LiveValue& state = r.live[value];
+    if (!state.kept || !r.rebuildable(value)) return VictimQueue::Answer::drop;
+    return state.kept.use_count() == 1 ? VictimQueue::Answer::take : VictimQueue::Answer::skip;
+  };
+  for (int c = 0; c < VictimQueue::classes; ++c) {
+    const Id value = r.victims.first(c, usable);
+    if (value == no_value) continue;
+    const Bytes bytes = r.info(value).bytes;
+    double cost = cost_of_return(r, value);
+    if (form_of(r, value)) cost = std::min(cost, 2 * packing_cost_per_byte * static_cast<double>(bytes));
+    const double age = std::max(50.0, std::abs(static_cast<double>(r.now) - r.live[value].saved_at));
+    const double score = cost / (static_cast<double>(bytes) * age);
+    if (score < best.score) best = {&r, value, score};
+  }
+}
+
+bool forget_one() {
+  Victim best;
+  for (Recording* const r : recordings()) {
+    if (r->keep_outside) look_in(*r, best);
+  }
+  if (best.value == no_value) return false;
+  if (const auto form = form_of(*best.recording, best.value); form && !best.recording->live[best.value].packed) {
+    (void)best.recording->pack(best.value, *form);
+  }
+  best.recording->forget(best.value);
+  return true;
+}
+
+bool reconsider_those_in_use() {
+  bool any = false;
+  for (Recording* const r : recordings()) {
+    any |= r->victims.has_busy();
+    r->victims.reconsider();
+  }
+  return any;
+}
+
+[[noreturn]] void throw_budget_error(Bytes wanted) {
+  BudgetError::Facts facts;
+  facts.budget = meter::limit();
+  facts.live = meter::live();
+  facts.requested = wanted;
+  std::map<std::string, Bytes> pinned;
+  Bytes known = 0;
+  for (Recording* const r : recordings()) {
+    for (Id v = 0; v < static_cast<Id>(r->live.size()); ++v) {
+      if (r->info(v).maker == no_operator) continue;
+      const c10::Storage storage = r->anywhere(v);
+      if (!storage) continue;
+      pinned[r->recipes->operators[r->info(v).maker].info->name] += r->info(v).bytes;
+      known += r->info(v).bytes;
+    }
+    if (const auto smallest = r->session->smallest_feasible()) facts.smallest_feasible = smallest;
+  }
+  facts.pinned.push_back({"parameters, gradients and other bytes", facts.live - known});
+  for (const auto& [what, bytes] : pinned) facts.pinned.push_back({"results of " + what + " in use", bytes});
+  std::stable_sort(facts.pinned.begin(), facts.pinned.end(),
+                   [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  if (facts.pinned.size() > 5) facts.pinned.resize(5);
+  throw BudgetError(std::move(facts));
+}
+
+}  // namespace
+
+bool make_room(Bytes wanted) {
+  const Arbiter lock;
+  bool reconsidered = false;
+  while (meter::live() + wanted > meter::ceiling()) {
+    if (forget_one()) continue;
+    if (!reconsidered && reconsider_those_in_use()) {
+      reconsidered = true;
+      continue;
+    }
+    if (meter::live() + wanted <= meter::limit()) return false;  // into the reserve
+    throw_budget_error(wanted);
+  }
+  return true;
+}
+
+}  // namespace reprise

@@ -1,0 +1,113 @@
+#include "torch/operators.h"
+
+#include <mutex>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+
+namespace reprise {
+namespace {
+
+// In-place operators whose result does not depend on the old contents.
+bool overwrites_itself(std::string_view name) {
+  static const std::set<std::string_view> names{"aten::fill_",      "aten::zero_",        "aten::copy_",
+                                                "aten::bernoulli_", "aten::normal_",      "aten::uniform_",
+                                                "aten::random_",    "aten::exponential_", "aten::log_normal_",
+                                                "aten::cauchy_",    "aten::geometric_"};
+  return names.count(name) != 0;
+}
+
+// Results with contents that are the same whatever the arguments hold.
+bool is_factory_with_arguments(std::string_view name) {
+  static const std::set<std::string_view> names{"aten::zeros_like", "aten::ones_like", "aten::full_like",
+                                                "aten::new_zeros",  "aten::new_ones",  "aten::new_full"};
+  return names.count(name) != 0;
+}
+
+bool leaves_contents_undefined(std::string_view name) {
+  return name.starts_with("aten::empty") || name.starts_with("aten::new_empty") || name == "aten::resize_" ||
+         name == "aten::set_";
+}
+
+bool mentions(const c10::TypePtr& type, std::string_view word) {
+  return type->str().find(word) != std::string::npos;
+}
+
+void find_statistics(OperatorInfo& info, const std::string& name) {
+  const auto& arguments = info.handle.schema().arguments();
+  if (name != "aten::native_batch_norm" && name != "aten::_native_batch_norm_legit" &&
+      name != "aten::_batch_norm_with_update") {
+    return;
+  }
+  for (int i = 0; i < static_cast<int>(arguments.size()); ++i) {
+    const std::string& argument = arguments[i].name();
+    if (argument == "training") info.training_argument = i;
+    if (argument == "running_mean") info.first_statistic = i;
+    if (argument == "running_var") info.last_statistic = i;
+  }
+  info.batch_norm = info.first_statistic >= 0 && info.last_statistic >= 0;
+  info.statistics_optional = name == "aten::native_batch_norm";
+}
+
+}  // namespace
+
+OperatorInfo::OperatorInfo(c10::OperatorHandle operator_handle) : handle(std::move(operator_handle)) {
+  const c10::FunctionSchema& schema = handle.schema();
+  const std::string& base = schema.name();
+  name = schema.overload_name().empty() ? base : base + "." + schema.overload_name();
+  autocast = handle.hasKernelForDispatchKey(c10::DispatchKey::AutocastCPU);
+  random = handle.hasTag(at::Tag::nondeterministic_seeded);
+
+  bool takes_tensor = false;
+  int index = 0;
+  for (const c10::Argument& argument : schema.arguments()) {
+    Access how = Access::read;
+    if (argument.alias_info() && argument.alias_info()->isWrite()) {
+      const bool noise = base.starts_with("aten::rrelu_with_noise") && argument.name() == "noise";
+      how = argument.is_out() || overwrites_itself(base) || noise ? Access::overwrite : Access::write;
+    }
+    writes |= how != Access::read;
+    access.push_back(how);
+    if (mentions(argument.type(), "Generator")) generator_argument = index;
+    takes_tensor |= mentions(argument.type(), "Tensor");
+    ++index;
+  }
+  random |= generator_argument >= 0;
+  find_statistics(*this, base);
+
+  bool makes_tensor = false, only_aliases = true;
+  for (const c10::Argument& result : schema.returns()) {
+    if (!mentions(result.type(), "Tensor")) continue;
+    makes_tensor = true;
+    only_aliases &= result.alias_info() != nullptr;
+  }
+
+  if (handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
+    kind = Kind::transparent;
+  } else if ((!takes_tensor && !random) || is_factory_with_arguments(base)) {
+    kind = Kind::opaque;
+  } else if ((!writes && (!makes_tensor || only_aliases)) || leaves_contents_undefined(base)) {
+    kind = Kind::ignored;
+  }
+}
+
+const OperatorInfo* find_operator(const at::RecordFunction& call) {
+  // The address of the schema's own name identifies the overload, so nothing is hashed but a pointer.
+  static thread_local std::unordered_map<const char*, const OperatorInfo*> seen_here;
+  const char* const key = call.name();
+  if (const auto found = seen_here.find(key); found != seen_here.end()) return found->second;
+
+  static std::mutex mutex;
+  static auto& all = *new std::unordered_map<const char*, const OperatorInfo*>;
+  const std::scoped_lock lock(mutex);
+  const OperatorInfo*& info = all[key];
+  if (!info) {
+    const auto name = call.operator_name();
+    const auto handle = name ? c10::Dispatcher::singleton().findSchema(*name) : std::nullopt;
+    if (!handle) return nullptr;  // not remembered: only the addresses of schemas stay what they are
+    info = new OperatorInfo(*handle);
+  }
+  return seen_here[key] = info;
+}
+
+}  // namespace reprise

@@ -1,0 +1,51 @@
+// The operator table: what the recorder has to know about each overload, looked up once.
+//
+// Four kinds. A recorded operator becomes a recipe. A transparent one is composed of others, which are recorded
+// instead. An ignored one makes nothing: a view, or no tensor at all, or contents that nobody has defined yet (empty).
+// An opaque one is ignored together with everything it calls: a factory, whose result the user may fill through a
+// pointer.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/record_function.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace reprise {
+
+// What an operator does to an argument.
+enum class Access : std::uint8_t {
+  read,
+  write,      // reads the old contents and leaves new ones
+  overwrite,  // leaves new contents that do not depend on the old ones, if it covers the whole storage
+  statistic,  // leaves new contents that no result depends on: a replay gets a substitute, the contents are not rebuilt
+};
+
+struct OperatorInfo {
+  enum class Kind : std::uint8_t { recorded, transparent, ignored, opaque };
+
+  explicit OperatorInfo(c10::OperatorHandle);
+
+  c10::OperatorHandle handle;
+  std::string name;  // with its overload: aten::mul.Tensor
+  Kind kind = Kind::recorded;
+  bool autocast = false;        // transparent while autocast has not been applied yet
+  bool random = false;          // draws from a generator
+  int generator_argument = -1;  // -1: none, it draws from the default generator
+  bool writes = false;          // into any argument
+  std::vector<Access> access;   // by argument, as declared
+
+  // Operators that write running statistics, only in training, and some without declaring it: which argument says
+  // whether it is training (-1: it always is), and which are the statistics.
+  bool batch_norm = false;
+  int training_argument = -1;
+  int first_statistic = -1, last_statistic = -1;
+  bool statistics_optional = false;  // a replay may pass none
+};
+
+// nullptr: not an operator of the dispatcher. The result lives as long as the process. Any thread.
+[[nodiscard]] const OperatorInfo* find_operator(const at::RecordFunction&);
+
+}  // namespace reprise

@@ -1,0 +1,81 @@
+#include "torch/plan_folder.h"
+
+#define XXH_INLINE_ALL
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cstdio>
+#include <string>
+#include <system_error>
+
+#include "reprise/simulate/simulate.h"
+#include "reprise/trace/error.h"
+#include "reprise/trace/files.h"
+
+namespace reprise {
+namespace {
+
+// What stays the same from run to run: no costs, no other bytes.
+std::string structure_of(const Trace& trace) {
+  std::string text;
+  const auto add = [&](auto number) { text += std::to_string(number) + ' '; };
+  for (const Operator& op : trace.operators) {
+    text += op.name + ' ';
+    for (const Id value : op.inputs) add(value);
+    text += '>';
+    for (const Id value : op.outputs) add(value);
+  }
+  for (const Value& value : trace.values) add(value.bytes);
+  for (const Moment& moment : trace.moments) {
+    text += moment.name + ' ';
+    for (const Id value : moment.needs) add(value);
+  }
+  for (const Tier& tier : trace.tiers) {
+    text += tier.name + ' ';
+    for (const TierEntry& entry : tier.entries) add(entry.value);
+  }
+  return text;
+}
+
+std::filesystem::path file_for(const std::filesystem::path& folder, const Trace& trace, Bytes budget) {
+  const std::string structure = structure_of(trace);
+  char name[80];
+  std::snprintf(name, sizeof name, "%016llx-%lld.plan.json",
+                static_cast<unsigned long long>(XXH3_64bits(structure.data(), structure.size())),
+                static_cast<long long>(budget));
+  return folder / name;
+}
+
+}  // namespace
+
+std::optional<Plan> read_from_folder(const std::filesystem::path& folder, const Trace& trace, Bytes budget) {
+  if (folder.empty()) return std::nullopt;
+  const std::filesystem::path file = file_for(folder, trace, budget);
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return std::nullopt;
+  try {
+    Plan plan = read_plan(file);
+    // Costs of tiers are those of the run that wrote it.
+    plan.tiers = trace.tiers;
+    plan.budget = budget;
+    if (simulate(trace, plan, {.record_live = false}).valid()) return plan;
+  } catch (const Error&) {  // a file that is not a plan is as good as none
+  }
+  return std::nullopt;
+}
+
+void write_to_folder(const std::filesystem::path& folder, const Trace& trace, const Plan& plan) {
+  if (folder.empty()) return;
+  try {
+    std::filesystem::create_directories(folder);
+    const std::filesystem::path file = file_for(folder, trace, plan.budget);
+    std::filesystem::path part = file;
+    part += "." + std::to_string(::getpid());
+    write_plan(part, plan);
+    std::filesystem::rename(part, file);
+  } catch (const std::filesystem::filesystem_error& error) {
+    throw Error("[session] option plans: " + std::string(error.what()));
+  }
+}
+
+}  // namespace reprise

@@ -1,0 +1,127 @@
+#include "torch/recipes.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace reprise {
+namespace {
+
+template <class T>
+std::span<const T> slice(const std::vector<T>& all, std::uint32_t first, std::uint32_t last) {
+  return {all.data() + first, all.data() + last};
+}
+
+template <class T>
+std::vector<T> head(const std::vector<T>& all, std::uint32_t count) {
+  return {all.begin(), all.begin() + count};
+}
+
+bool same_bits(const at::Tensor& a, const at::Tensor& b) {
+  return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && a.device() == b.device() &&
+         a.device().is_cpu() && a.is_contiguous() && b.is_contiguous() &&
+         std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0;
+}
+
+}  // namespace
+
+Marks Recipes::marks() const {
+  const auto at = [](const auto& all) { return static_cast<std::uint32_t>(all.size()); };
+  return {at(arguments), at(constants), at(references), at(dims), at(writes), at(outputs)};
+}
+
+std::span<const Argument> Recipes::arguments_of(Id op) const {
+  return slice(arguments, operators[op].start.arguments, end_of(op).arguments);
+}
+std::span<const Write> Recipes::writes_of(Id op) const {
+  return slice(writes, operators[op].start.writes, end_of(op).writes);
+}
+std::span<const Output> Recipes::outputs_of(Id op) const {
+  return slice(outputs, operators[op].start.outputs, end_of(op).outputs);
+}
+std::span<const Reference> Recipes::references_of(Id op) const {
+  return slice(references, operators[op].start.references, end_of(op).references);
+}
+
+Recipes Recipes::before(Id op, std::optional<std::size_t> outputs_too) const {
+  if (op >= static_cast<Id>(operators.size())) return *this;
+  const Marks start = operators[op].start, end = outputs_too ? end_of(op) : start;
+  Recipes copy;
+  copy.operators = head(operators, static_cast<std::uint32_t>(op + (outputs_too ? 1 : 0)));
+  copy.arguments = head(arguments, end.arguments);
+  copy.constants = head(constants, end.constants);
+  copy.references = head(references, end.references);
+  copy.dims = head(dims, end.dims);
+  copy.writes = head(writes, end.writes);
+  copy.outputs = head(outputs, start.outputs + static_cast<std::uint32_t>(outputs_too.value_or(0)));
+  copy.values = values;
+  for (RecordedValue& value : copy.values) {
+    if (value.maker >= op) value.maker = no_operator;
+  }
+  for (std::size_t k = start.outputs; k < copy.outputs.size(); ++k) copy.values[copy.outputs[k].value].maker = op;
+  return copy;
+}
+
+Geometry Recipes::add_geometry(const at::Tensor& tensor) {
+  Geometry geometry;
+  geometry.dims = static_cast<std::uint32_t>(dims.size());
+  geometry.rank = static_cast<std::uint16_t>(tensor.dim());
+  geometry.dtype = tensor.scalar_type();
+  geometry.offset = tensor.storage_offset();
+  const auto sizes = tensor.sizes(), strides = tensor.strides();
+  dims.insert(dims.end(), sizes.begin(), sizes.end());
+  dims.insert(dims.end(), strides.begin(), strides.end());
+  return geometry;
+}
+
+bool Recipes::same_geometry(const Geometry& geometry, const at::Tensor& tensor) const {
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  if (static_cast<std::size_t>(impl.dim()) != geometry.rank || impl.storage_offset() != geometry.offset) return false;
+  if (c10::typeMetaToScalarType(impl.dtype()) != geometry.dtype) return false;
+  const std::int64_t* const sizes = dims.data() + geometry.dims;
+  return std::equal(sizes, sizes + geometry.rank, impl.sizes().data()) &&
+         std::equal(sizes + geometry.rank, sizes + 2 * geometry.rank, impl.strides().data());
+}
+
+at::Tensor Recipes::view(const c10::Storage& storage, const Geometry& geometry) const {
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(geometry.dtype));
+  const std::int64_t* const sizes = dims.data() + geometry.dims;
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides({sizes, geometry.rank}, {sizes + geometry.rank, geometry.rank},
+                                                      geometry.offset);
+  return tensor;
+}
+
+bool same_constant(const c10::IValue& a, const c10::IValue& b) {
+  if (a.isNone() || b.isNone()) return a.isNone() && b.isNone();
+  if (a.isInt()) return b.isInt() && a.toInt() == b.toInt();
+  if (a.isDouble()) {
+    if (!b.isDouble()) return false;
+    const double x = a.toDouble(), y = b.toDouble();
+    return std::memcmp(&x, &y, sizeof x) == 0;  // NaN is itself, -0 is not 0
+  }
+  if (a.isBool()) return b.isBool() && a.toBool() == b.toBool();
+  if (a.isTensor()) {
+    if (!b.isTensor()) return false;
+    if (!a.toTensor().defined() || !b.toTensor().defined()) return a.toTensor().defined() == b.toTensor().defined();
+    return same_bits(a.toTensor(), b.toTensor());
+  }
+  if (a.isIntList()) {
+    if (!b.isIntList()) return false;
+    const auto x = a.toIntList(), y = b.toIntList();
+    return std::equal(x.begin(), x.end(), y.begin(), y.end());
+  }
+  if (a.isList()) {
+    if (!b.isList()) return false;
+    const auto x = a.toListRef(), y = b.toListRef();
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(), same_constant);
+  }
+  if (a.isString()) return b.isString() && a.toStringView() == b.toStringView();
+  if (a.isDevice()) return b.isDevice() && a.toDevice() == b.toDevice();
+  if (a.isComplexDouble()) {
+    return b.isComplexDouble() && a.toComplexDouble() == b.toComplexDouble();
+  }
+  if (a.isGenerator()) return b.isGenerator();  // its state is part of the period, not of the recipe
+  return a.is(b);
+}
+
+}  // namespace reprise

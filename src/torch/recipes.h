@@ -1,0 +1,120 @@
+// Recipes: the operators of one period, each with references to values instead of tensors.
+//
+// A period goes from the first operator to the end of backward, when nothing that autograd saved is pending any more.
+// Its recipes are written once, in arenas that only grow. When a later period runs the same operators on the same
+// geometry, it follows the same recipes instead of writing new ones; where it leaves them, it takes a copy of what came
+// before and goes on from there.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "reprise/trace/trace.h"
+#include "torch/operators.h"
+
+namespace reprise {
+
+inline constexpr Id no_value = -1;
+inline constexpr Id no_operator = -1;
+
+// A view of a value's storage.
+struct Geometry {
+  std::uint32_t dims = 0;  // where sizes and then strides begin in the arena
+  std::uint16_t rank = 0;
+  at::ScalarType dtype = at::kFloat;
+  std::int64_t offset = 0;
+};
+
+struct Reference {
+  Id value = no_value;  // none: an undefined tensor, or one that is overwritten and needs no old contents
+  Geometry geometry;
+  bool defined = false;
+};
+
+struct Argument {
+  enum class Kind : std::uint8_t {
+    constant,
+    tensor,
+    tensors,
+    optional_tensors,
+    unknown,  // a tensor that is not a plain one on the CPU: the operator cannot be replayed
+  };
+  Kind kind = Kind::constant;
+  std::uint32_t first = 0;  // into the constants, or the references
+  std::uint32_t count = 1;
+};
+
+// A storage that an operator writes into.
+struct Write {
+  std::int16_t argument = 0, element = 0;
+  Access access = Access::write;
+  Id before = no_value;  // the value it held until then, if it was one
+  Bytes bytes = 0;       // of the storage
+};
+
+// A value that an operator makes: in a result, or as the next version of a written storage.
+struct Output {
+  Id value = no_value;
+  std::int16_t result = -1, element = 0;
+  std::int16_t write = -1;  // index among the operator's writes; -1: a new storage
+};
+
+// Where the arenas stood.
+struct Marks {
+  std::uint32_t arguments = 0, constants = 0, references = 0, dims = 0, writes = 0, outputs = 0;
+};
+
+struct Recipe {
+  const OperatorInfo* info = nullptr;
+  Marks start;  // its arguments, writes and outputs begin here and end where the next one's begin
+  bool grad_mode = true;
+  const char* obstacle = nullptr;  // why it cannot be replayed; nullptr: it can
+};
+
+struct RecordedValue {
+  Bytes bytes = 0;         // as the meter counts them
+  Id maker = no_operator;  // none: it came from outside, or cannot be rebuilt; then it is held while it may be needed
+  bool verified = false;   // rebuilt once and found to be the same bits
+};
+
+class Recipes {
+ public:
+  std::vector<Recipe> operators;
+  std::vector<RecordedValue> values;
+
+  std::vector<Argument> arguments;
+  std::vector<c10::IValue> constants;
+  std::vector<Reference> references;
+  std::vector<std::int64_t> dims;
+  std::vector<Write> writes;
+  std::vector<Output> outputs;
+
+  [[nodiscard]] Marks marks() const;
+  [[nodiscard]] Marks end_of(Id op) const {
+    return op + 1 < static_cast<Id>(operators.size()) ? operators[op + 1].start : marks();
+  }
+  [[nodiscard]] std::span<const Argument> arguments_of(Id op) const;
+  [[nodiscard]] std::span<const Write> writes_of(Id op) const;
+  [[nodiscard]] std::span<const Output> outputs_of(Id op) const;
+  [[nodiscard]] std::span<const Reference> references_of(Id op) const;
+
+  // What came before this operator, as recipes of their own; `outputs` given: this operator too, with so many of its
+  // outputs. Values keep their numbers, and those that were not made yet stay without a maker.
+  [[nodiscard]] Recipes before(Id op, std::optional<std::size_t> outputs) const;
+
+  [[nodiscard]] Geometry add_geometry(const at::Tensor&);
+  [[nodiscard]] bool same_geometry(const Geometry&, const at::Tensor&) const;
+  // A tensor over the storage, without a dispatcher call.
+  [[nodiscard]] at::Tensor view(const c10::Storage&, const Geometry&) const;
+};
+
+// Whether replaying with one is the same as replaying with the other.
+[[nodiscard]] bool same_constant(const c10::IValue&, const c10::IValue&);
+
+}  // namespace reprise

@@ -1,0 +1,609 @@
+#include "torch/recorder.h"
+
+#include <ATen/autocast_mode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <string_view>
+
+#include "torch/executor.h"
+#include "torch/meter.h"
+#include "torch/saved.h"
+#include "torch/session_state.h"
+
+namespace reprise {
+namespace {
+
+// ---- arguments
+// -------------------------------------------------------------------------------------------------------
+
+bool is_training(const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
+  if (!info.batch_norm) return false;
+  return info.training_argument < 0 ||
+         (inputs[info.training_argument].isBool() && inputs[info.training_argument].toBool());
+}
+
+bool is_constant(const c10::IValue& input) {
+  if (input.isTensor())
+    return !input.toTensor().defined() || input.toTensor().unsafeGetTensorImpl()->is_wrapped_number();
+  if (!input.isList() || input.isTensorList() || input.isOptionalTensorList()) {
+    return !input.isTensorList() && !input.isOptionalTensorList();
+  }
+  const auto elements = input.toListRef();
+  return elements.empty() || !elements[0].isTensor();
+}
+
+bool covers_storage(const at::Tensor& tensor) {
+  return static_cast<std::size_t>(tensor.numel()) * tensor.itemsize() == libtorch::storage_of(tensor)->nbytes() &&
+         tensor.is_non_overlapping_and_dense();
+}
+
+// What the operator in hand does to an argument's storage.
+Access access_of(const OperatorInfo& info, bool training, int argument, const at::Tensor& tensor) {
+  if (training && argument >= info.first_statistic && argument <= info.last_statistic) return Access::statistic;
+  const Access declared = info.access[argument];
+  return declared == Access::overwrite && !covers_storage(tensor) ? Access::write : declared;
+}
+
+// ---- writing recipes
+// -------------------------------------------------------------------------------------------------
+
+class ArgumentWriter {
+ public:
+  ArgumentWriter(Recording& recording, Recipe& recipe)
+      : recording_(recording), recipes_(*recording.recipes), recipe_(recipe) {}
+
+  void write(c10::ArrayRef<const c10::IValue> inputs) {
+    training_ = is_training(*recipe_.info, inputs);
+    for (int i = 0; i < static_cast<int>(inputs.size()); ++i) write(inputs[i], i);
+  }
+
+ private:
+  void write(const c10::IValue& input, int index) {
+    Argument argument;
+    if (is_constant(input)) {
+      argument.first = static_cast<std::uint32_t>(recipes_.constants.size());
+      recipes_.constants.push_back(input);
+    } else if (input.isTensor() && !libtorch::is_plain(input.toTensor())) {
+      argument.kind = Argument::Kind::unknown;
+      recipe_.obstacle = "an argument is not a plain tensor on the CPU";
+    } else {
+      argument.kind = input.isTensor()       ? Argument::Kind::tensor
+                      : input.isTensorList() ? Argument::Kind::tensors
+                                             : Argument::Kind::optional_tensors;
+      // References of one argument lie next to each other; looking one up may add values, never references.
+      argument.first = static_cast<std::uint32_t>(recipes_.references.size());
+      if (input.isTensor()) {
+        recipes_.references.push_back(reference(input.toTensor(), index, 0));
+      } else {
+        int element = 0;
+        for (const c10::IValue& one : input.toListRef()) {
+          recipes_.references.push_back(one.isTensor() ? reference(one.toTensor(), index, element) : Reference());
+          ++element;
+        }
+      }
+      argument.count = static_cast<std::uint32_t>(recipes_.references.size()) - argument.first;
+    }
+    recipes_.arguments.push_back(argument);
+  }
+
+  Reference reference(const at::Tensor& tensor, int index, int element) {
+    Reference result;
+    if (!tensor.defined()) return result;
+    if (!libtorch::is_plain(tensor)) {
+      recipe_.obstacle = "an argument is not a plain tensor on the CPU";
+      return result;
+    }
+    result.defined = true;
+    result.geometry = recipes_.add_geometry(tensor);
+    const Access access = access_of(*recipe_.info, training_, index, tensor);
+    c10::StorageImpl* const storage = libtorch::storage_of(tensor);
+    const bool needs_contents = access == Access::read || access == Access::write;
+    const Id value = needs_contents ? recording_.look_up(tensor) : recording_.find(storage);
+    if (needs_contents) {
+      result.value = value;
+      ++recording_.live[value].uses;
+    }
+    if (access != Access::read) {
+      if (access == Access::write && !recording_.rebuildable(value)) {
+        recipe_.obstacle = "it changes a tensor from outside in place";
+      }
+      recipes_.writes.push_back({static_cast<std::int16_t>(index), static_cast<std::int16_t>(element), access, value,
+                                 static_cast<Bytes>(storage->nbytes())});
+    }
+    return result;
+  }
+
+  Recording& recording_;
+  Recipes& recipes_;
+  Recipe& recipe_;
+  bool training_ = false;
+};
+
+// ---- following recipes
+// -----------------------------------------------------------------------------------------------
+
+class ArgumentMatcher {
+ public:
+  ArgumentMatcher(Recording& recording, const Recipes& recipes, Id op)
+      : recording_(recording), recipes_(recipes), op_(op) {}
+
+  [[nodiscard]] bool matches(const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
+    if (op_ >= static_cast<Id>(recipes_.operators.size())) return false;
+    const Recipe& recipe = recipes_.operators[op_];
+    if (recipe.info != &info || recipe.grad_mode != at::GradMode::is_enabled()) return false;
+    const auto arguments = recipes_.arguments_of(op_);
+    if (arguments.size() != inputs.size()) return false;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!matches(arguments[i], inputs[i])) return false;
+    }
+    return true;
+  }
+
+  // The recording follows these recipes, and their values from outside that were met here are known from now on.
+  void accept() {
+    for (const auto& [value, tensor] : met_) {
+      const Id saved_before = recording_.find(libtorch::storage_of(*tensor));
+      recording_.adopt_from_outside(value, *tensor);
+      if (saved_before != no_value) recording_.follow_writes(saved_before, value);
+    }
+  }
+
+ private:
+  bool matches(const Argument& argument, const c10::IValue& input) {
+    switch (argument.kind) {
+      case Argument::Kind::constant:
+        return is_constant(input) && same_constant(recipes_.constants[argument.first], input);
+      case Argument::Kind::unknown: return input.isTensor() && !libtorch::is_plain(input.toTensor());
+      case Argument::Kind::tensor:
+        return input.isTensor() && matches(recipes_.references[argument.first], input.toTensor());
+      case Argument::Kind::tensors:
+      case Argument::Kind::optional_tensors: break;
+    }
+    if (!input.isList()) return false;
+    const auto elements = input.toListRef();
+    if (elements.size() != argument.count) return false;
+    for (std::uint32_t k = 0; k < argument.count; ++k) {
+      const Reference& reference = recipes_.references[argument.first + k];
+      if (!elements[k].isTensor()) {
+        if (reference.defined) return false;
+      } else if (!matches(reference, elements[k].toTensor())) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool matches(const Reference& reference, const at::Tensor& tensor) {
+    if (!tensor.defined() || !reference.defined) return tensor.defined() == reference.defined;
+    if (tensor.unsafeGetTensorImpl()->is_wrapped_number() || !libtorch::is_plain(tensor)) return false;
+    if (!recipes_.same_geometry(reference.geometry, tensor)) return false;
+    return reference.value == no_value || holds(tensor, reference.value);
+  }
+
+  bool holds(const at::Tensor& tensor, Id expected) {
+    c10::StorageImpl* const storage = libtorch::storage_of(tensor);
+    const Id value = recording_.find(storage);
+    if (value == expected) return !recording_.written_unseen(value);
+    // A value from outside that is met for the first time; it may have been saved before any operator used it.
+    if (recipes_.values[expected].maker != no_operator) return false;
+    if (static_cast<std::size_t>(expected) < recording_.live.size() && recording_.live[expected].met) return false;
+    if (value != no_value && value < static_cast<Id>(recording_.recipes->values.size())) return false;
+    for (const auto& [other, met] : met_) {
+      if ((other == expected) != (libtorch::storage_of(*met) == storage)) return false;
+      if (other == expected) return true;
+    }
+    met_.emplace_back(expected, &tensor);
+    return true;
+  }
+
+  Recording& recording_;
+  const Recipes& recipes_;
+  const Id op_;
+  c10::SmallVector<std::pair<Id, const at::Tensor*>, 4> met_;
+};
+
+// ---- one operator, from start to end
+// ---------------------------------------------------------------------------------
+
+// The next moment begins. What happened since the last one belongs to it.
+void begin_moment(Recording& r, Id op, const char* event_name, std::uint64_t event) {
+  const Id moment = r.moment++;
+  if (r.measuring_other) r.other.push_back({meter::take_other_peak(), 0});
+  if (!r.observing) return;
+  Observations& seen = r.seen;
+  seen.moments.push_back({op, event});
+  if (op != no_operator) {
+    seen.moment_of.resize(static_cast<std::size_t>(op) + 1, -1);
+    seen.moment_of[op] = moment;
+  } else {
+    seen.needs.resize(seen.moments.size());
+    seen.event_names.resize(seen.moments.size());
+    seen.event_names[moment] = event_name;
+  }
+  // Which values does the program no longer hold?
+  seen.released.resize(r.live.size(), -1);
+  auto& watched = seen.watched;
+  for (std::size_t i = 0; i < watched.size();) {
+    const Id value = watched[i];
+    if (r.held_by_program(value)) {
+      ++i;
+      continue;
+    }
+    seen.released[value] = moment - 1;
+    watched[i] = watched.back();
+    watched.pop_back();
+  }
+}
+
+void end_moment(Recording& r, float cost) {
+  if (r.measuring_other && !r.other.empty()) r.other.back().within = meter::take_other_peak();
+  if (r.observing && !r.seen.moments.empty()) r.seen.moments.back().cost = cost;
+}
+
+class OperatorCall {
+ public:
+  // Before the operator runs.
+  static void start(Recording& r, const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
+    const Id op = r.next;
+    if (r.following) follow(r, info, inputs);
+    if (!r.following) record(r, info, inputs);
+    r.current = op;
+    begin_writes(r, info, inputs);
+    if (info.random) remember_random_state(r, info, inputs);
+  }
+
+  static void end(Recording& r, const at::RecordFunction& call) {
+    const auto& results = call.outputs();
+    const Recipe& recipe = r.recipes->operators[r.current];
+    const bool failed = results.empty() && !recipe.info->handle.schema().returns().empty();
+    r.outputs_seen = 0;
+    if (failed) {
+      fail(r);
+    } else {
+      for (std::size_t i = 0; i < results.size(); ++i) take_result(r, results[i], static_cast<std::int16_t>(i));
+      take_other_writes(r);
+      if (r.following && r.outputs_seen != r.recipes->outputs_of(r.current).size()) diverge_in(r, "fewer results");
+    }
+    r.current_writes.clear();
+    ++r.next;
+    bind_waiting(r, failed);
+    r.current = no_operator;
+  }
+
+ private:
+  static void follow(Recording& r, const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
+    const auto accepted = [&](const Recipes& recipes) {
+      ArgumentMatcher matcher(r, recipes, r.next);
+      if (!matcher.matches(info, inputs)) return false;
+      if (&recipes != r.recipes.get()) r.change_to(r.session->period_of(recipes));
+      matcher.accept();
+      return true;
+    };
+    if (!accepted(*r.recipes) && !r.session->any_alternative(r, accepted)) {
+      const std::string expected = expected_name(r);
+      r.diverge("operator " + std::to_string(r.next) + " was " + expected + " and is " + info.name +
+                    (expected == info.name ? " with other arguments" : ""),
+                std::nullopt);
+      return;
+    }
+    for (const Reference& reference : r.recipes->references_of(r.next)) {
+      if (reference.value != no_value) ++r.live[reference.value].uses;
+    }
+  }
+
+  static std::string expected_name(const Recording& r) {
+    return r.next < static_cast<Id>(r.recipes->operators.size()) ? r.recipes->operators[r.next].info->name
+                                                                 : "the end of the forward pass";
+  }
+
+  static void record(Recording& r, const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
+    Recipe recipe;
+    recipe.info = &info;
+    recipe.start = r.recipes->marks();
+    recipe.grad_mode = at::GradMode::is_enabled();
+    ArgumentWriter(r, recipe).write(inputs);
+    if (!recipe.obstacle) recipe.obstacle = r.session->distrusted(info, r.next);
+    r.recipes->operators.push_back(recipe);
+    r.random.emplace_back();
+    r.costs.push_back(0);
+  }
+
+  static void diverge_in(Recording& r, const char* what) {
+    r.diverge(
+        "operator " + std::to_string(r.current) + ", " + r.recipes->operators[r.current].info->name + ", gave " + what,
+        r.outputs_seen);
+  }
+
+  static const at::Tensor* tensor_at(c10::ArrayRef<const c10::IValue> inputs, const Write& write) {
+    const c10::IValue& input = inputs[write.argument];
+    return &(input.isTensor() ? input.toTensor() : input.toListRef()[write.element].toTensor());
+  }
+
+  static void begin_writes(Recording& r, const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
+    if (!info.writes && !info.batch_norm) return;
+    const auto writes = r.recipes->writes_of(r.current);
+    for (std::size_t i = 0; i < writes.size(); ++i) {
+      c10::StorageImpl* const storage = libtorch::storage_of(*tensor_at(inputs, writes[i]));
+      // Several arguments may be views of one storage: it is written once.
+      bool again = false;
+      for (const auto& other : r.current_writes) again |= other.storage.unsafeGetStorageImpl() == storage;
+      if (again) continue;
+      const Id before = r.find(storage);
+      if (before != no_value) r.before_write(before);
+      // Other recordings may know the storage, too.
+      for (Recording* const other : recordings()) {
+        if (other == &r) continue;
+        if (const Id theirs = other->find(storage); theirs != no_value) other->before_write(theirs);
+      }
+      r.current_writes.push_back({libtorch::share(storage), before, static_cast<std::int16_t>(i), writes[i].access});
+    }
+  }
+
+  static void remember_random_state(Recording& r, const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
+    at::Generator generator = at::detail::getDefaultCPUGenerator();
+    if (info.generator_argument >= 0 && inputs[info.generator_argument].isGenerator()) {
+      generator = inputs[info.generator_argument].toGenerator();
+    }
+    if (generator.device().is_cpu()) {
+      r.random[r.current] = libtorch::state_of(*at::check_generator<at::CPUGeneratorImpl>(generator));
+    }
+  }
+
+  // Contents of what was being written are unknown: nobody has them any more.
+  static void fail(Recording& r) {
+    if (r.following) diverge_in(r, "an error");
+    r.recipes->operators[r.current].obstacle = "it failed";
+    for (auto& write : r.current_writes) {
+      if (write.before != no_value) r.unbind(write.storage.unsafeGetStorageImpl(), write.before);
+    }
+  }
+
+  static void take_result(Recording& r, const c10::IValue& result, std::int16_t index) {
+    if (result.isTensor()) {
+      take_tensor(r, result.toTensor(), index, 0);
+    } else if (result.isTensorList()) {
+      std::int16_t element = 0;
+      for (const c10::IValue& one : result.toListRef()) take_tensor(r, one.toTensor(), index, element++);
+    }
+  }
+
+  static void take_tensor(Recording& r, const at::Tensor& tensor, std::int16_t result, std::int16_t element) {
+    if (!tensor.defined() || !libtorch::is_plain(tensor)) return;
+    c10::StorageImpl* const storage = libtorch::storage_of(tensor);
+    if (!storage->data()) return;
+    for (auto& write : r.current_writes) {
+      if (write.storage.unsafeGetStorageImpl() != storage) continue;
+      if (!write.done) take_write(r, write, &tensor);
+      return;
+    }
+    if (r.find(storage) != no_value) return;  // a view of something known
+    r.remember_version(take(r, storage, {no_value, result, element, -1}), tensor);
+  }
+
+  // Written arguments that are no results (noise, statistics, lists): the next version, too.
+  static void take_other_writes(Recording& r) {
+    for (auto& write : r.current_writes) {
+      if (!write.done) take_write(r, write, nullptr);
+    }
+  }
+
+  static void take_write(Recording& r, Recording::CurrentWrite& write, const at::Tensor* tensor) {
+    write.done = true;
+    c10::StorageImpl* const storage = write.storage.unsafeGetStorageImpl();
+    const Id after = take(r, storage, {no_value, -1, 0, write.index});
+    if (tensor) r.remember_version(after, *tensor);
+    if (write.before != no_value && write.before != after) r.follow_writes(write.before, after);
+  }
+
+  // A value that the operator in hand has made.
+  static Id take(Recording& r, c10::StorageImpl* storage, Output output) {
+    const meter::Header* const header = meter::header_of(*storage);
+    const Bytes bytes = header ? header->bytes : static_cast<Bytes>(storage->nbytes());
+    if (r.following) {
+      const auto expected = r.recipes->outputs_of(r.current);
+      const Output* const next = r.outputs_seen < expected.size() ? &expected[r.outputs_seen] : nullptr;
+      if (next && next->result == output.result && next->element == output.element && next->write == output.write &&
+          r.info(next->value).bytes == bytes) {
+        output.value = next->value;
+        r.bind(storage, output.value);
+      } else {
+        diverge_in(r, "results of other sizes");
+      }
+    }
+    if (!r.following) {
+      const Recipe& recipe = r.recipes->operators[r.current];
+      const bool rebuilt =
+          !recipe.obstacle && header &&
+          (output.write < 0 || r.recipes->writes_of(r.current)[output.write].access != Access::statistic);
+      output.value = r.add_made(storage, rebuilt ? r.current : no_operator);
+      r.recipes->outputs.push_back(output);
+    }
+    ++r.outputs_seen;
+    if (!r.rebuildable(output.value)) {
+      if (r.keep_outside) r.live[output.value].kept = libtorch::share(storage);
+      if (!header || r.recipes->operators[r.current].obstacle) r.session->count_kept(*r.recipes, r.current, bytes);
+    } else if (r.observing) {
+      r.seen.watched.push_back(output.value);
+    }
+    if (r.executor) r.executor->made(r, output.value, storage);
+    return output.value;
+  }
+
+  static void bind_waiting(Recording& r, bool failed) {
+    auto waiting = std::move(r.waiting);
+    r.waiting.clear();
+    for (SavedHook* const hook : waiting) {
+      if (failed) {
+        hook->give_up();
+      } else {
+        hook->bind_late();
+      }
+    }
+  }
+};
+
+// ---- callbacks
+// -------------------------------------------------------------------------------------------------------
+
+// What a start callback returns for its end callback. One for each operator that runs: pooled, there are many.
+struct Context final : at::ObserverContext {
+  bool recorded = false;
+  double start = 0;
+
+  static std::vector<void*>& pool() {
+    static thread_local std::vector<void*> free;
+    return free;
+  }
+  static void* operator new(std::size_t bytes) {
+    if (pool().empty()) return ::operator new(bytes);
+    void* const memory = pool().back();
+    pool().pop_back();
+    return memory;
+  }
+  static void operator delete(void* memory) { pool().push_back(memory); }
+};
+
+// An operator that is not recorded still changes what it writes.
+void forget_written(Recording& r, const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
+  if (!info.writes) return;
+  const auto one = [&](const at::Tensor& tensor) {
+    if (!tensor.defined() || !tensor.has_storage()) return;
+    c10::StorageImpl* const storage = libtorch::storage_of(tensor);
+    for (Recording* const any : recordings()) {
+      const Id value = any->find(storage);
+      if (value == no_value) continue;
+      any->before_write(value);
+      if (any == &r) any->unbind(storage, value);
+    }
+  };
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (info.access[i] == Access::read) continue;
+    if (inputs[i].isTensor()) one(inputs[i].toTensor());
+    if (!inputs[i].isTensorList()) continue;
+    for (const c10::IValue& element : inputs[i].toListRef()) one(element.toTensor());
+  }
+}
+
+std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& call) {
+  ThreadState& here = this_thread();
+  if (!here.session || here.inside > 0) return nullptr;
+  const OperatorInfo* const info = find_operator(call);
+  if (!info || info->kind == OperatorInfo::Kind::transparent || info->kind == OperatorInfo::Kind::ignored)
+    return nullptr;
+  if (info->kind == OperatorInfo::Kind::opaque) {
+    ++here.inside;
+    return std::unique_ptr<at::ObserverContext>(new Context);
+  }
+  if (info->autocast && !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutocastCPU)) {
+    return nullptr;  // the cast and the call below it are recorded instead
+  }
+
+  begin_period_if_over();
+  Recording& r = *here.recording;
+  if (r.pending() == 0 && !at::GradMode::is_enabled()) {
+    const Arbiter lock;
+    forget_written(r, *info, call.inputs());
+    return nullptr;
+  }
+  if (r.executor) r.executor->before(r, r.moment);  // may run operators: not under the lock
+  ++here.inside;
+  std::unique_ptr<Context> context(new Context);
+  context->recorded = true;
+  {
+    const Arbiter lock;
+    OperatorCall::start(r, *info, call.inputs());
+    begin_moment(r, r.current, nullptr, 0);
+  }
+  if (r.measuring) context->start = thread_microseconds();
+  return context;
+}
+
+void on_operator_end(const at::RecordFunction& call, at::ObserverContext* given) {
+  if (!given) return;
+  ThreadState& here = this_thread();
+  --here.inside;
+  const Context& context = *static_cast<Context*>(given);
+  if (!context.recorded || !here.recording) return;
+  Recording& r = *here.recording;
+  const Id op = r.current;
+  {
+    const Arbiter lock;
+    if (r.measuring) {
+      const auto cost = static_cast<float>(thread_microseconds() - context.start);
+      r.costs[op] = r.following && r.costs[op] > 0 ? std::min(r.costs[op], cost) : cost;
+    }
+    r.now += r.cost_of(op);
+    end_moment(r, r.cost_of(op));
+    OperatorCall::end(r, call);
+  }
+  if (r.executor) r.executor->after(r, r.moment - 1);
+}
+
+std::uint64_t hash(std::string_view text) {
+  return std::hash<std::string_view>()(text);
+}
+
+std::unique_ptr<at::ObserverContext> on_node(const at::RecordFunction& call) {
+  ThreadState& here = this_thread();
+  if (!here.recording || !here.recording->in_backward) return nullptr;
+  Recording& r = *here.recording;
+  const std::uint64_t name = hash(call.name());
+  if (r.executor && !r.executor->expects(r.moment, name)) {
+    const Arbiter lock;
+    r.diverge("backward ran " + std::string(call.name()) + " at another place than before", std::nullopt);
+  }
+  if (r.executor) r.executor->before(r, r.moment);
+  {
+    const Arbiter lock;
+    begin_moment(r, no_operator, call.name(), name);
+  }
+  std::unique_ptr<Context> context(new Context);
+  if (r.observing) context->start = thread_microseconds();
+  return context;
+}
+
+void on_node_end(const at::RecordFunction&, at::ObserverContext* given) {
+  ThreadState& here = this_thread();
+  if (!given || !here.recording) return;
+  Recording& r = *here.recording;
+  {
+    const Arbiter lock;
+    end_moment(r, r.observing ? static_cast<float>(thread_microseconds() - static_cast<Context*>(given)->start) : 0);
+  }
+  if (r.executor) r.executor->after(r, r.moment - 1);
+}
+
+}  // namespace
+
+ThreadState& this_thread() {
+  static thread_local ThreadState state;
+  return state;
+}
+
+void watch_operators(bool on) {
+  auto& handle = this_thread().operators;
+  if (on == handle.has_value()) return;
+  if (on) {
+    handle = at::addThreadLocalCallback(at::RecordFunctionCallback(on_operator, on_operator_end)
+                                            .needsInputs(true)
+                                            .needsOutputs(true)
+                                            .scopes({at::RecordScope::FUNCTION}));
+  } else {
+    at::removeCallback(*handle);
+    handle.reset();
+  }
+}
+
+void watch_nodes(bool on) {
+  auto& handle = this_thread().nodes;
+  if (on == handle.has_value()) return;
+  if (on) {
+    handle = at::addThreadLocalCallback(
+        at::RecordFunctionCallback(on_node, on_node_end).scopes({at::RecordScope::BACKWARD_FUNCTION}));
+  } else {
+    at::removeCallback(*handle);
+    handle.reset();
+  }
+}
+
+}  // namespace reprise

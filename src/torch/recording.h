@@ -1,0 +1,214 @@
+// A recording: the live side of a period. Which storage holds which value now, what is kept, packed or forgotten, and
+// which saved tensors wait for it.
+//
+// A value is one version of one storage. It is *bound* while its storage has its contents: the storage's memory carries
+// a tag that names the value, and an operator that writes there binds the storage to the next version. A value is
+// *kept* while the recording has a handle on its storage, and *resident* if it is kept, or bound and alive because the
+// program has handles of its own. Everything else is rebuilt from its recipe, or from its packed copy.
+//
+// Values that came from outside, and those whose recipe cannot be replayed, have no maker: they are kept for as long
+// as a recipe may need them.
+//
+// Everything here happens under the arbiter's lock, unless it says otherwise.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "reprise/store/packing.h"
+#include "torch/libtorch.h"
+#include "torch/observations.h"
+#include "torch/recipes.h"
+#include "torch/victims.h"
+
+namespace reprise {
+
+class SavedHook;
+class SessionState;
+class Executor;
+struct Period;
+
+// One lock for all values of all recordings. Freeing memory under it calls back into it, so a thread may take it again.
+// Never held while an operator runs.
+class Arbiter {
+ public:
+  Arbiter() {
+    if (depth()++ == 0) mutex().lock();
+  }
+  ~Arbiter() {
+    if (--depth() == 0) mutex().unlock();
+  }
+  Arbiter(const Arbiter&) = delete;
+  Arbiter& operator=(const Arbiter&) = delete;
+
+ private:
+  static std::mutex& mutex();
+  static int& depth();
+};
+
+// A value without its storage, in few bytes that count in the budget.
+class PackedCopy {
+ public:
+  // Nothing if the contents do not fit the form or there is no room for the copy.
+  static std::optional<PackedCopy> of(const PackedForm&, const c10::Storage&);
+  PackedCopy(PackedCopy&&) noexcept = default;
+  PackedCopy& operator=(PackedCopy&&) = delete;
+  ~PackedCopy();
+  [[nodiscard]] Bytes bytes() const { return charged_; }
+  [[nodiscard]] std::size_t plain_bytes() const { return form_.plain_bytes(); }
+  void restore(const c10::Storage&) const;
+
+ private:
+  PackedCopy() = default;
+  PackedForm form_;
+  std::unique_ptr<std::byte[]> data_;
+  Bytes charged_ = 0;
+};
+
+struct LiveValue {
+  libtorch::WeakStorage storage;  // the one it was last bound to
+  c10::Storage kept;              // our own handle; empty: not kept
+  std::optional<PackedCopy> packed;
+  libtorch::Version version;  // of the tensor it was found in; tells writes that nobody recorded
+  std::uint32_t expected_version = 0;
+  std::vector<SavedHook*> hooks;  // saved tensors that wait for it
+  float saved_at = 0;             // cost of the period up to its last save: how long ago, and so how soon it is needed
+  bool copied = false;            // `kept` is a copy of our own, made before the program overwrote the contents
+  bool dropped = false;           // the plan has dropped it: a save does not keep it
+  bool lost = false;              // from outside, and overwritten while no recipe needed it
+  bool orphan = false;            // its recipe needs a lost value, directly or not: kept like one from outside
+  int uses = 0;                   // by recipes of this recording
+  bool forgotten = false;         // it was let go while saved tensors wait for it
+
+  bool met = false;  // it has been bound
+
+  LiveValue() : storage(c10::intrusive_ptr<c10::StorageImpl>()) {}
+};
+
+class Recording : public std::enable_shared_from_this<Recording> {
+ public:
+  // Follows these recipes for as long as the operators match; nullptr: writes its own from the start.
+  Recording(std::shared_ptr<SessionState>, std::shared_ptr<Recipes> followed);
+  ~Recording();
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  const std::shared_ptr<SessionState> session;
+  const std::uint32_t number;        // in tags
+  std::shared_ptr<Recipes> recipes;  // another period's while `following`
+  bool following = false;
+  Id next = 0;                                               // the operator to come
+  Id current = no_operator;                                  // the one that runs
+  std::vector<LiveValue> live;                               // by value
+  std::vector<std::optional<libtorch::RandomState>> random;  // by operator: the generator before it ran
+  std::vector<float> costs;                                  // by operator, CPU microseconds
+  bool observing = false;                                    // everything a trace needs is written down in `seen`
+  Observations seen;
+  bool measuring = false;  // the costs of operators
+  bool measuring_other = false;
+  std::vector<OtherBytes> other;       // by moment, if measured
+  Id moment = 0;                       // the one to come
+  std::shared_ptr<Period> period;      // whose recipes are followed
+  bool expected = false;               // the period is the one that steps begin with, not a mere guess
+  std::unique_ptr<Executor> executor;  // executes a plan; none: the online policy rules
+  VictimQueue victims;
+  bool keep_outside = false;  // what came from outside is held for the recipes; only if anything may be forgotten
+  bool in_backward = false;
+  bool complete = false;              // backward has ended and nothing is pending
+  const char* unplannable = nullptr;  // why its trace cannot be planned, if it cannot
+  float now = 0;  // cost of the period so far; in backward, where the value asked for last was saved
+
+  // ---- values ----
+  [[nodiscard]] const RecordedValue& info(Id value) const;
+  // By its recipe, whether it is resident or not.
+  [[nodiscard]] bool rebuildable(Id value) const;
+  [[nodiscard]] float cost_of(Id op) const;
+  [[nodiscard]] int pending() const { return pending_; }
+  // There were pending saved tensors, and now there are none.
+  [[nodiscard]] bool is_over() const { return drained_ && pending_ == 0; }
+
+  // The value that this storage holds, as far as this recording knows.
+  [[nodiscard]] Id find(c10::StorageImpl*) const;
+  // The same for a tensor; a storage that is unknown, or was written while nobody watched, is a new value from outside.
+  [[nodiscard]] Id look_up(const at::Tensor&);
+  Id add_from_outside(const at::Tensor&);
+  // A value of the recipes that are followed has been met for the first time.
+  void adopt_from_outside(Id value, const at::Tensor&);
+  // Its storage was written by someone who was not recorded.
+  [[nodiscard]] bool written_unseen(Id value) const;
+  Id add_made(c10::StorageImpl*, Id op);
+  // The storage has this value's contents from now on, and no longer those of the value it was bound to.
+  void bind(c10::StorageImpl*, Id value);
+  void unbind(c10::StorageImpl*, Id value);
+  void remember_version(Id value, const at::Tensor&);
+
+  [[nodiscard]] bool resident(Id value) const;
+  // A handle on the contents; empty if it is not resident.
+  [[nodiscard]] c10::Storage storage(Id value) const;
+  // The same, also where everything has to be rebuilt.
+  [[nodiscard]] c10::Storage anywhere(Id value) const;
+  void keep(Id value, c10::Storage);
+  // Lets go of our handle and the packed copy.
+  void release(Id value);
+  // Release, with a fingerprint for those who wait for it.
+  void forget(Id value);
+  // Packs it and lets go of the storage; false: it does not pack, or there is no room.
+  bool pack(Id value, const PackedForm&);
+
+  // ---- saved tensors ----
+  void attach(SavedHook&, Id value, c10::StorageImpl*);
+  void detach(SavedHook&);
+  // The hooks of one value that saw no write go over to another version of its storage.
+  void follow_writes(Id from, Id to);
+
+  // Whether the recipe of a pending value, directly or not, needs this one.
+  [[nodiscard]] bool needed(Id value);
+
+  // The program is about to write into a value's storage. One from outside that recipes need is copied first.
+  void before_write(Id value);
+
+  // The program itself has handles on its storage.
+  [[nodiscard]] bool held_by_program(Id value) const;
+
+  // The operators no longer match: from here on it writes its own recipes, a copy of those it followed up to the
+  // operator to come; or, with the number of outputs that did match, to the current one. The online policy takes over.
+  void diverge(const std::string& why, std::optional<std::size_t> outputs);
+  // It follows another period that began in the same way.
+  void change_to(const std::shared_ptr<Period>&);
+
+  // ---- the operator that runs ----
+  struct CurrentWrite {
+    c10::Storage storage;
+    Id before = no_value;
+    std::int16_t index = 0;  // among the operator's writes
+    Access access = Access::write;
+    bool done = false;  // bound to the next version
+  };
+  std::vector<CurrentWrite> current_writes;
+  std::vector<SavedHook*> waiting;  // saved in the operator that runs; bound when it ends
+  std::size_t outputs_seen = 0;
+
+ private:
+  Id new_value(Bytes bytes, Id maker);
+  void take_fingerprints(Id value, const c10::Storage&);
+  void observe_form(Id value, const c10::StorageImpl&, at::ScalarType);
+  bool copy_of_our_own(Id value) noexcept;
+  void orphan_dependents(Id value);
+
+  std::vector<RecordedValue> extra_;  // values beyond those of the recipes that are followed
+  // Storages whose memory carries no tag of ours: from elsewhere, or tagged by another recording.
+  std::unordered_map<c10::StorageImpl*, Id> elsewhere_;
+  int pending_ = 0;
+  bool drained_ = false;
+  std::vector<bool> needed_;  // by value, if up to date
+  bool needed_known_ = false;
+};
+
+// All recordings that are alive.
+[[nodiscard]] std::vector<Recording*>& recordings();
+
+}  // namespace reprise

@@ -1,0 +1,335 @@
+#include "torch/replayer.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "torch/meter.h"
+#include "torch/session_state.h"
+
+namespace reprise {
+namespace {
+
+// Operators run as they did below autograd and autocast, and are not recorded.
+class BelowAutograd {
+ public:
+  BelowAutograd()
+      : autograd_(c10::autograd_dispatch_keyset_with_ADInplaceOrView),
+        autocast_(c10::autocast_dispatch_keyset),
+        recording_(false) {}
+
+ private:
+  c10::impl::ExcludeDispatchKeyGuard autograd_, autocast_;
+  at::RecordFunctionGuard recording_;
+};
+
+// The generator's state as it was when the operator ran: in a private generator where the operator takes one, else in
+// the default one, which gets its own state back.
+class RandomAsRecorded {
+ public:
+  RandomAsRecorded(const OperatorInfo& info, const std::optional<libtorch::RandomState>& state) {
+    if (!state) return;
+    if (info.generator_argument >= 0) {
+      generator_ = at::detail::createCPUGenerator();
+      libtorch::restore(*at::check_generator<at::CPUGeneratorImpl>(generator_), *state);
+    } else {
+      swapped_ = at::check_generator<at::CPUGeneratorImpl>(at::detail::getDefaultCPUGenerator());
+      before_ = libtorch::state_of(*swapped_);
+      libtorch::restore(*swapped_, *state);
+    }
+  }
+  ~RandomAsRecorded() {
+    if (swapped_) libtorch::restore(*swapped_, *before_);
+  }
+  RandomAsRecorded(const RandomAsRecorded&) = delete;
+  RandomAsRecorded& operator=(const RandomAsRecorded&) = delete;
+  [[nodiscard]] c10::IValue generator() const { return generator_.defined() ? c10::IValue(generator_) : c10::IValue(); }
+
+ private:
+  at::Generator generator_;
+  at::CPUGeneratorImpl* swapped_ = nullptr;
+  std::optional<libtorch::RandomState> before_;
+};
+
+class Replay {
+ public:
+  enum class Keep { what_is_awaited, outputs, nothing };
+
+  Replay(Recording& recording, Keep keep) : r_(recording), keep_(keep) {}
+
+  // Under the lock: what has to be run so that this value is there.
+  void collect(Id value) {
+    if (touch(value)) open_.push_back(value);
+    collect_open();
+  }
+  // Under the lock: this operator in any case.
+  void collect_operator(Id op) {
+    add_operator(op);
+    collect_open();
+  }
+
+  // Not under the lock.
+  void run() {
+    std::sort(operators_.begin(), operators_.end());
+    const BelowAutograd below;
+    const double start = thread_microseconds();
+    for (const Id op : operators_) run(op);
+    r_.session->count_replays(static_cast<std::int64_t>(operators_.size()), thread_microseconds() - start);
+  }
+
+  [[nodiscard]] c10::Storage take(Id value) {
+    Slot& slot = slots_[value];
+    if (!slot.storage) slot.storage = unpacked(value);
+    return slot.storage;
+  }
+
+  void want(Id value) { slots_[value].wanted = true; }
+
+ private:
+  struct Slot {
+    c10::Storage storage;  // pinned, or made here
+    int uses = 0;          // by operators to come
+    bool wanted = false;   // by whoever asked
+  };
+
+  // ---- collecting ----
+  bool touch(Id value) {
+    const auto [place, is_new] = slots_.try_emplace(value);
+    return is_new;
+  }
+
+  void collect_open() {
+    while (!open_.empty()) {
+      const Id value = open_.back();
+      open_.pop_back();
+      Slot& slot = slots_[value];
+      slot.storage = r_.storage(value);
+      if (slot.storage || r_.live[value].packed) continue;
+      const Id op = r_.info(value).maker;
+      TORCH_INTERNAL_ASSERT(op != no_operator && r_.rebuildable(value), "[reprise] value ", value,
+                            " is neither resident nor has it a recipe");
+      add_operator(op);
+    }
+  }
+
+  void add_operator(Id op) {
+    if (collected_.empty()) collected_.resize(r_.recipes->operators.size());
+    if (collected_[op]) return;
+    collected_[op] = true;
+    operators_.push_back(op);
+    const auto arguments = r_.recipes->arguments_of(op);
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if (arguments[i].kind == Argument::Kind::constant) continue;
+      for (std::uint32_t k = 0; k < arguments[i].count; ++k) {
+        const Id value = r_.recipes->references[arguments[i].first + k].value;
+        if (value == no_value) continue;
+        check_unchanged(op, static_cast<int>(i), value);
+        if (touch(value)) open_.push_back(value);
+        ++slots_[value].uses;
+      }
+    }
+  }
+
+  void check_unchanged(Id op, int argument, Id value) const {
+    if (r_.rebuildable(value)) return;
+    const LiveValue& state = r_.live[value];
+    if (!state.lost && state.kept && !r_.written_unseen(value)) return;
+    const OperatorInfo& info = *r_.recipes->operators[op].info;
+    throw ChangedInputError({info.name, op, argument, info.handle.schema().arguments()[argument].name()});
+  }
+
+  // ---- running ----
+  void run(Id op) {
+    const Recipe& recipe = r_.recipes->operators[op];
+    written_.clear();
+    const RandomAsRecorded random(*recipe.info, r_.random[op]);
+    torch::jit::Stack stack;
+    const auto arguments = r_.recipes->arguments_of(op);
+    for (std::size_t i = 0; i < arguments.size(); ++i) stack.push_back(argument(op, static_cast<int>(i), random));
+    {
+      const at::AutoGradMode mode(recipe.grad_mode);
+      recipe.info->handle.callBoxed(&stack);
+    }
+    take_outputs(op, stack);
+    free_inputs(op);
+  }
+
+  c10::IValue argument(Id op, int index, const RandomAsRecorded& random) {
+    const OperatorInfo& info = *r_.recipes->operators[op].info;
+    const Argument& argument = r_.recipes->arguments_of(op)[index];
+    if (index == info.generator_argument) return random.generator();
+    switch (argument.kind) {
+      case Argument::Kind::constant: return r_.recipes->constants[argument.first];
+      case Argument::Kind::unknown: return {};
+      case Argument::Kind::tensor: return tensor(op, index, 0, argument);
+      case Argument::Kind::tensors: {
+        c10::List<at::Tensor> list;
+        for (std::uint32_t k = 0; k < argument.count; ++k)
+          list.push_back(tensor(op, index, static_cast<int>(k), argument));
+        return list;
+      }
+      case Argument::Kind::optional_tensors: {
+        c10::List<std::optional<at::Tensor>> list;
+        for (std::uint32_t k = 0; k < argument.count; ++k) {
+          const at::Tensor one = tensor(op, index, static_cast<int>(k), argument);
+          list.push_back(one.defined() ? std::optional(one) : std::nullopt);
+        }
+        return list;
+      }
+    }
+    return {};
+  }
+
+  at::Tensor tensor(Id op, int index, int element, const Argument& argument) {
+    const Reference& reference = r_.recipes->references[argument.first + static_cast<std::uint32_t>(element)];
+    if (!reference.defined) return {};
+    const auto writes = r_.recipes->writes_of(op);
+    for (std::size_t i = 0; i < writes.size(); ++i) {
+      if (writes[i].argument != index || writes[i].element != element) continue;
+      if (writes[i].access == Access::statistic && r_.recipes->operators[op].info->statistics_optional) return {};
+      return r_.recipes->view(written(static_cast<std::int16_t>(i), writes[i], reference.value), reference.geometry);
+    }
+    return r_.recipes->view(take(reference.value), reference.geometry);
+  }
+
+  // The storage that an operator writes into: never one that anybody else sees.
+  c10::Storage written(std::int16_t index, const Write& write, Id before) {
+    for (const auto& [other, storage, value] : written_) {
+      if (before != no_value && value == before) return written_.emplace_back(index, storage, before), storage;
+    }
+    c10::Storage storage;
+    if (before == no_value) {
+      storage = libtorch::new_storage(static_cast<std::size_t>(write.bytes));
+    } else {
+      (void)take(before);
+      Slot& slot = slots_[before];
+      const Arbiter lock;
+      const bool last = slot.uses == 1 && !slot.wanted && r_.rebuildable(before) && r_.live[before].hooks.empty() &&
+                        !r_.live[before].kept && slot.storage.use_count() == 1;
+      if (last) {
+        storage = std::move(slot.storage);
+        slot.storage = c10::Storage();
+        r_.unbind(storage.unsafeGetStorageImpl(), before);
+      } else {
+        storage = libtorch::new_storage(slot.storage.nbytes());
+        std::memcpy(storage.mutable_data(), slot.storage.data(), slot.storage.nbytes());
+      }
+    }
+    written_.emplace_back(index, storage, before);
+    return storage;
+  }
+
+  void take_outputs(Id op, const torch::jit::Stack& results) {
+    const Arbiter lock;
+    for (const Output& output : r_.recipes->outputs_of(op)) {
+      if (!r_.rebuildable(output.value)) continue;
+      LiveValue& state = r_.live[output.value];
+      const auto slot = slots_.find(output.value);
+      const bool used = slot != slots_.end() && (slot->second.uses > 0 || slot->second.wanted);
+      const bool kept = keep_ == Keep::outputs
+                            ? used && slot->second.wanted
+                            : keep_ == Keep::what_is_awaited && !state.hooks.empty() && !state.dropped;
+      if (!used && !kept) continue;
+      if (c10::Storage there = r_.storage(output.value)) {
+        if (kept && !state.kept) r_.keep(output.value, std::move(there));
+        continue;
+      }
+      c10::Storage storage = storage_of(output, results);
+      if (!storage) continue;
+      r_.bind(storage.unsafeGetStorageImpl(), output.value);
+      if (kept) r_.keep(output.value, storage);
+      if (used) slot->second.storage = std::move(storage);
+    }
+  }
+
+  c10::Storage storage_of(const Output& output, const torch::jit::Stack& results) const {
+    if (output.write >= 0) {
+      for (const auto& [index, storage, value] : written_) {
+        if (index == output.write) return storage;
+      }
+      return {};
+    }
+    const c10::IValue& result = results[output.result];
+    const at::Tensor tensor = result.isTensor() ? result.toTensor() : result.toListRef()[output.element].toTensor();
+    return tensor.defined() ? tensor.storage() : c10::Storage();
+  }
+
+  void free_inputs(Id op) {
+    written_.clear();
+    for (const Reference& reference : r_.recipes->references_of(op)) {
+      if (reference.value == no_value) continue;
+      Slot& slot = slots_[reference.value];
+      if (--slot.uses == 0 && !slot.wanted) slot.storage = c10::Storage();
+    }
+  }
+
+  c10::Storage unpacked(Id value) {
+    const double start = thread_microseconds();
+    c10::Storage storage = libtorch::new_storage(plain_bytes(value));
+    const Arbiter lock;
+    LiveValue& state = r_.live[value];
+    TORCH_INTERNAL_ASSERT(state.packed, "[reprise] value ", value, " has no packed copy");
+    state.packed->restore(storage);
+    r_.bind(storage.unsafeGetStorageImpl(), value);
+    const bool wanted = slots_[value].wanted;
+    if ((keep_ == Keep::what_is_awaited && !state.hooks.empty() && !state.dropped) ||
+        (keep_ == Keep::outputs && wanted)) {
+      r_.keep(value, storage);
+    }
+    r_.session->count_packing(thread_microseconds() - start);
+    return storage;
+  }
+  std::size_t plain_bytes(Id value) const {
+    const Arbiter lock;
+    return r_.live[value].packed->plain_bytes();
+  }
+
+  Recording& r_;
+  const Keep keep_;
+  std::vector<Id> operators_, open_;
+  std::vector<bool> collected_;  // by operator
+  std::unordered_map<Id, Slot> slots_;
+  std::vector<std::tuple<std::int16_t, c10::Storage, Id>> written_;
+};
+
+}  // namespace
+
+c10::Storage rebuild(Recording& recording, Id value) {
+  Replay replay(recording, Replay::Keep::what_is_awaited);
+  {
+    const Arbiter lock;
+    replay.collect(value);
+    replay.want(value);
+  }
+  replay.run();
+  return replay.take(value);
+}
+
+void replay_for_plan(Recording& recording, std::span<const Id> operators, std::span<const Id> outputs) {
+  Replay replay(recording, Replay::Keep::outputs);
+  {
+    const Arbiter lock;
+    for (const Id value : outputs) {
+      recording.live[value].dropped = false;
+      replay.want(value);
+    }
+    for (const Id op : operators) replay.collect_operator(op);
+  }
+  replay.run();
+}
+
+void unpack_for_plan(Recording& recording, Id value) {
+  Replay replay(recording, Replay::Keep::outputs);
+  {
+    const Arbiter lock;
+    recording.live[value].dropped = false;
+    if (recording.resident(value) || !recording.live[value].packed) return;
+    replay.want(value);
+  }
+  (void)replay.take(value);
+}
+
+}  // namespace reprise

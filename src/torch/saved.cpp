@@ -1,0 +1,138 @@
+#include "torch/saved.h"
+
+#include <algorithm>
+
+#include "torch/fingerprint.h"
+#include "torch/replayer.h"
+#include "torch/session_state.h"
+#include "torch/thread_state.h"
+
+namespace reprise {
+
+View::View(const at::Tensor& tensor) : offset(tensor.storage_offset()), dtype(tensor.scalar_type()) {
+  const auto sizes = tensor.sizes(), strides = tensor.strides();
+  dims.append(sizes.begin(), sizes.end());
+  dims.append(strides.begin(), strides.end());
+}
+
+at::Tensor View::of(c10::Storage storage) const {
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(dtype));
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes(), strides(), offset);
+  return tensor;
+}
+
+// One hook for each saved tensor: pooled, there are many.
+namespace {
+std::vector<void*>& hook_pool() {
+  static thread_local std::vector<void*> free;
+  return free;
+}
+}  // namespace
+void* SavedHook::operator new(std::size_t bytes) {
+  auto& pool = hook_pool();
+  if (pool.empty()) return ::operator new(bytes);
+  void* const memory = pool.back();
+  pool.pop_back();
+  return memory;
+}
+void SavedHook::operator delete(void* memory) {
+  hook_pool().push_back(memory);
+}
+
+void SavedHook::call_pack_hook(const at::Tensor& tensor) {
+  if (const libtorch::Version& version = libtorch::version_of(tensor); version.enabled()) {
+    version_ = version;
+    expected_version_ = version.current_version();
+  }
+  const ThreadState& here = this_thread();
+  if (!here.recording || !libtorch::is_plain(tensor) || !libtorch::storage_of(tensor)->data()) {
+    held_ = tensor.tensor_data();
+    if (here.session && !tensor.device().is_cpu())
+      here.session->met_on_other_device(static_cast<Bytes>(tensor.nbytes()));
+    return;
+  }
+  const Arbiter lock;
+  recording_ = here.recording;
+  view = View(tensor);
+  c10::StorageImpl* const storage = libtorch::storage_of(tensor);
+  if (recording_->current != no_operator) {
+    const auto& writes = recording_->current_writes;
+    const bool written = std::any_of(writes.begin(), writes.end(), [&](const auto& write) {
+      return write.storage.unsafeGetStorageImpl() == storage;
+    });
+    if (written || recording_->find(storage) == no_value) {  // which value this is shows when the operator has ended
+      held_ = tensor.tensor_data();
+      waits_ = true;
+      recording_->waiting.push_back(this);
+      return;
+    }
+  }
+  recording_->attach(*this, recording_->look_up(tensor), storage);
+}
+
+void SavedHook::bind_late() {
+  waits_ = false;
+  const at::Tensor tensor = std::move(held_);
+  held_ = at::Tensor();
+  c10::StorageImpl* const storage = libtorch::storage_of(tensor);
+  Id bound = recording_->find(storage);
+  if (bound == no_value) bound = recording_->add_from_outside(tensor);
+  recording_->attach(*this, bound, storage);
+}
+
+void SavedHook::give_up() {
+  waits_ = false;
+}
+
+at::Tensor SavedHook::call_unpack_hook() {
+  if (!unmoved()) libtorch::throw_modified(version_, expected_version_, view.dtype, view.sizes());
+  if (held_.defined()) return held_;
+  Recording& recording = *recording_;
+  c10::Storage storage;
+  bool rebuilt = false;
+  {
+    const Arbiter lock;
+    LiveValue& state = recording.live[value];
+    recording.now = state.saved_at;
+    if (recording.observing && recording.in_backward && !recording.seen.moments.empty()) {
+      recording.seen.needs.resize(recording.seen.moments.size());
+      recording.seen.needs.back().push_back(value);
+    }
+    storage = recording.storage(value);
+    rebuilt = !storage || !fingerprint.empty();
+  }
+  if (!storage) storage = rebuild(recording, value);
+  if (rebuilt && !fingerprint.empty()) verify(storage);
+  return view.of(std::move(storage));
+}
+
+void SavedHook::verify(const c10::Storage& storage) {
+  const std::vector<std::uint64_t> now = reprise::fingerprint(storage, view);
+  const Arbiter lock;
+  Recording& recording = *recording_;
+  const Id op = recording.info(value).maker;
+  const auto [different, unused] = std::mismatch(fingerprint.begin(), fingerprint.end(), now.begin());
+  if (different != fingerprint.end()) {
+    const OperatorInfo& info = *recording.recipes->operators[op].info;
+    recording.session->distrust(recording, op);
+    throw MismatchError(
+        {info.name, op, value, static_cast<std::size_t>(different - fingerprint.begin()), fingerprint.size()});
+  }
+  recording.session->count_verified();
+  if (static_cast<std::size_t>(value) < recording.recipes->values.size())
+    recording.recipes->values[value].verified = true;
+  fingerprint.clear();
+}
+
+SavedHook::~SavedHook() {
+  if (!recording_) return;
+  const Arbiter lock;
+  if (waits_) {
+    std::erase(recording_->waiting, this);
+  } else if (value != no_value) {
+    recording_->detach(*this);
+  }
+}
+
+}  // namespace reprise

@@ -1,0 +1,64 @@
+// Saved tensors: what autograd keeps of the forward pass, one hook for each.
+//
+// A hook remembers how the tensor lay in its storage and which value that was, not the tensor. When backward asks, it
+// takes the value where it is, or has it rebuilt. It does LibTorch's own check for writes since the save, in the same
+// words. What is not plain memory on the CPU is kept as it is.
+#pragma once
+
+#include <c10/util/SmallVector.h>
+#include <torch/csrc/autograd/saved_variable_hooks.h>
+
+#include <memory>
+#include <vector>
+
+#include "torch/recording.h"
+
+namespace reprise {
+
+// How a tensor lies in its storage.
+struct View {
+  c10::SmallVector<std::int64_t, 8> dims;  // sizes, then strides
+  std::int64_t offset = 0;
+  at::ScalarType dtype = at::kFloat;
+
+  View() = default;
+  explicit View(const at::Tensor&);
+  [[nodiscard]] c10::IntArrayRef sizes() const { return {dims.data(), dims.size() / 2}; }
+  [[nodiscard]] c10::IntArrayRef strides() const { return {dims.data() + dims.size() / 2, dims.size() / 2}; }
+  [[nodiscard]] at::Tensor of(c10::Storage) const;
+  bool operator==(const View& other) const {
+    return offset == other.offset && dtype == other.dtype && dims == other.dims;
+  }
+};
+
+class SavedHook final : public torch::autograd::SavedVariableHooks {
+ public:
+  void call_pack_hook(const at::Tensor&) override;
+  at::Tensor call_unpack_hook() override;
+  ~SavedHook() override;
+
+  // Called by the recorder when the operator in which the tensor was saved has ended; the storage tells the value.
+  void bind_late();
+  // The operator failed: nobody will ask.
+  void give_up();
+  [[nodiscard]] const at::Tensor& waiting() const { return held_; }
+  [[nodiscard]] bool unmoved() const { return !version_.enabled() || version_.current_version() == expected_version_; }
+
+  Id value = no_value;
+  View view;
+  std::vector<std::uint64_t> fingerprint;  // of what was forgotten; empty: nothing to compare with
+
+  static void* operator new(std::size_t);
+  static void operator delete(void*);
+
+ private:
+  void verify(const c10::Storage&);
+
+  std::shared_ptr<Recording> recording_;
+  at::Tensor held_;  // the tensor itself: not ours to forget, or waiting for its operator to end
+  bool waits_ = false;
+  libtorch::Version version_;
+  std::uint32_t expected_version_ = 0;
+};
+
+}  // namespace reprise

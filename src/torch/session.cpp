@@ -1,0 +1,127 @@
+#include "reprise/torch/session.h"
+
+#include <string>
+
+#include "torch/meter.h"
+#include "torch/online.h"
+#include "torch/planning.h"
+#include "torch/recorder.h"
+#include "torch/session_state.h"
+
+namespace reprise {
+namespace {
+
+void check_budget(Bytes budget) {
+  if (budget < 0) throw BadOption("[session] option budget is " + std::to_string(budget) + ": it must not be negative");
+  if (budget != no_limit && !meter::in_charge()) {
+    throw BadOption("[session] option budget is " + std::to_string(budget) +
+                    ", but another library has put its own CPU allocator in front of Reprise's meter: bytes can be "
+                    "neither counted nor limited. Only sessions without a budget work beside it");
+  }
+}
+
+void death_of(meter::Header& header) {
+  const Arbiter lock;
+  header.tag = {};
+}
+
+// Before main, so that no tensor is missed and every saved tensor is seen.
+const bool installed = [] {
+  install_engine();
+  meter::callbacks(make_room, death_of);
+  return true;
+}();
+
+}  // namespace
+
+// ---- step
+// ------------------------------------------------------------------------------------------------------------
+
+Step::Step(std::shared_ptr<SessionState> state) : state_(std::move(state)) {}
+Step::Step(Step&&) noexcept = default;
+Step& Step::operator=(Step&& other) noexcept {
+  if (this != &other) {
+    close();
+    state_ = std::move(other.state_);
+  }
+  return *this;
+}
+Step::~Step() {
+  close();
+}
+void Step::close() noexcept {
+  if (const auto state = std::move(state_)) state->close_step();
+}
+
+// ---- session
+// ---------------------------------------------------------------------------------------------------------
+
+Session::Session(SessionOptions options) {
+  check_budget(options.budget);
+  if (options.planning_time.count() < 0) {
+    throw BadOption("[session] option planning_time is " + std::to_string(options.planning_time.count()) +
+                    " ms: it must not be negative");
+  }
+  meter::keep_heap();
+  state_ = std::make_shared<SessionState>(std::move(options));
+}
+Session::~Session() = default;
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+
+Step Session::step() {
+  if (this_thread().session) {
+    throw BadOption("[session] step: this thread has an open step already, of session '" +
+                    this_thread().session->options.name + "'; close it first");
+  }
+  if (!state_->enabled) return Step(nullptr);
+  check_budget(state_->options.budget);
+  state_->open_step();
+  return Step(state_);
+}
+
+void Session::budget(Bytes budget) {
+  check_budget(budget);
+  const Arbiter lock;
+  state_->options.budget = budget;
+}
+Bytes Session::budget() const {
+  const Arbiter lock;
+  return state_->options.budget;
+}
+
+void Session::enabled(bool on) {
+  const Arbiter lock;
+  state_->enabled = on;
+}
+bool Session::enabled() const {
+  const Arbiter lock;
+  return state_->enabled;
+}
+
+Summary Session::summary() const {
+  return state_->summary();
+}
+void Session::wait_for_plan() {
+  state_->wait_for_plans();
+}
+std::optional<Trace> Session::trace() const {
+  return state_->trace();
+}
+void Session::use(Plan plan) {
+  state_->use(std::move(plan));
+}
+
+void Session::touched(const at::Tensor& tensor) {
+  if (!tensor.defined() || !libtorch::is_plain(tensor)) return;
+  c10::StorageImpl* const storage = libtorch::storage_of(tensor);
+  const Arbiter lock;
+  for (Recording* const recording : recordings()) {
+    const Id before = recording->find(storage);
+    if (before == no_value) continue;
+    recording->before_write(before);
+    recording->follow_writes(before, recording->add_from_outside(tensor));
+  }
+}
+
+}  // namespace reprise

@@ -1,0 +1,93 @@
+// What a session knows: its options, the periods it has met, and the numbers of its summary. Recordings and hooks hold
+// on to it, so it outlives its Session. Everything here happens under the arbiter's lock, unless it says otherwise.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "reprise/torch/session.h"
+#include "torch/executor.h"
+#include "torch/period.h"
+#include "torch/recording.h"
+
+namespace reprise {
+
+class SessionState : public std::enable_shared_from_this<SessionState> {
+ public:
+  explicit SessionState(SessionOptions);
+
+  SessionOptions options;  // the budget in it is of the next step
+  bool enabled = true;     // from the next step on
+
+  // ---- steps, on their own thread, not under the lock ----
+  void open_step();
+  void close_step() noexcept;
+
+  // ---- periods ----
+  // The recording of a period that begins, on a guess of which one it will be.
+  [[nodiscard]] std::shared_ptr<Recording> begin_period();
+  // It has ended: what was seen is remembered, and a plan is asked for where one is missing.
+  void end_period(Recording&);
+  [[nodiscard]] std::shared_ptr<Period> period_of(const Recipes&) const;
+  // Offers the other periods that began like this one, until one is accepted.
+  [[nodiscard]] bool any_alternative(Recording&, const std::function<bool(const Recipes&)>& accepted) const;
+  // nullptr: no plan that keeps to the budget of the step.
+  [[nodiscard]] std::unique_ptr<Executor> executor_for(const Period&) const;
+  // From now on the period of the last complete step follows this plan. Throws BadInput. Not under the lock.
+  void use(Plan);
+  // Until no planning of this session is under way. Not under the lock.
+  void wait_for_plans();
+
+  // ---- exactness ----
+  [[nodiscard]] bool verifies(const Recipes& recipes, Id value) const;
+  // Why this operator is not to be replayed, if verify found out; nullptr: it may be.
+  [[nodiscard]] const char* distrusted(const OperatorInfo&, Id op) const;
+  void distrust(Recording&, Id op);
+
+  // ---- counting ----
+  void count_forgotten(Bytes bytes) { numbers_.forgotten_last_step += bytes; }
+  void count_packed(Bytes plain, Bytes packed);
+  void count_packing(double microseconds);
+  void count_replays(std::int64_t operators, double microseconds);
+  void count_verified() { ++numbers_.verified; }
+  void count_kept(const Recipes&, Id op, Bytes);
+  void count_divergence(const std::string& why);
+  void met_on_other_device(Bytes);
+  void met_unmetered(Bytes, const void* storage);
+
+  [[nodiscard]] Summary summary() const;
+  [[nodiscard]] std::optional<Trace> trace() const;
+  [[nodiscard]] Bytes step_budget() const { return step_budget_; }
+  // The smallest budget with a proven plan, if planning found none for this one.
+  [[nodiscard]] std::optional<Bytes> smallest_feasible() const;
+
+ private:
+  void remember(Recording&);
+  void learn_from(Recording&);
+  void plan_if_worth_it(const std::shared_ptr<Period>&);
+  void plan(const std::shared_ptr<Period>&, Bytes budget, const std::atomic<bool>& cancelled);
+  [[nodiscard]] std::shared_ptr<Period> longest_of_last_step() const;
+
+  std::vector<std::shared_ptr<Period>> periods_;  // the newest last
+  Bytes step_budget_ = no_limit;                  // of the step that is open, or was last
+  std::weak_ptr<Period> last_, first_;            // the one that ended last; the one that steps begin with
+  bool first_in_step_ = true;
+  std::weak_ptr<Period> longest_, longest_of_last_step_;
+  int ended_in_step_ = 0, planned_in_step_ = 0;  // periods, and those that followed their plan to the end
+  int jobs_ = 0;                                 // of planning
+  std::set<std::pair<const OperatorInfo*, Id>> distrusted_;
+  std::unordered_map<const void*, Bytes> unmetered_;
+  std::map<std::string, KeptOperator> kept_;
+  double step_start_ = 0;
+  Summary numbers_;
+};
+
+// Bytes that are to stay free for packing while no plan accounts for them.
+void reserve_for_packing(Bytes);
+
+}  // namespace reprise

@@ -1,0 +1,22 @@
+// What a thread with an open step carries along.
+#pragma once
+
+#include <ATen/record_function.h>
+
+#include <memory>
+#include <optional>
+
+#include "torch/recording.h"
+
+namespace reprise {
+
+struct ThreadState {
+  std::shared_ptr<SessionState> session;  // of the open step; none: nothing is recorded
+  std::shared_ptr<Recording> recording;   // none until the first operator of a period
+  int inside = 0;                         // operators that are recorded, or ignored with all they call, and run now
+  std::optional<at::CallbackHandle> operators, nodes;  // callbacks that are there
+};
+
+[[nodiscard]] ThreadState& this_thread();
+
+}  // namespace reprise
