@@ -10,6 +10,12 @@ if(TARGET reprise_command)
   install(TARGETS reprise_command)
 endif()
 
+if(TARGET reprise_torch)
+  install(TARGETS reprise_torch EXPORT RepriseTorchTargets)
+  install(EXPORT RepriseTorchTargets NAMESPACE Reprise:: DESTINATION ${package_directory})
+  install(FILES ${CMAKE_CURRENT_LIST_DIR}/RepriseLibTorch.cmake DESTINATION ${package_directory})
+endif()
+
 install(EXPORT RepriseTargets NAMESPACE Reprise:: DESTINATION ${package_directory})
 get_target_property(REPRISE_LIBRARY_TYPE reprise TYPE)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/RepriseConfig.cmake.in RepriseConfig.cmake

@@ -5,6 +5,7 @@
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 highsbox_version=1.15.1
+torch_version=2.13.0
 
 say() { printf 'reprise: %s\n' "$*" >&2; }
 
@@ -29,15 +30,21 @@ has_command() {  # one of these
   return 1
 }
 
-# Looking for the file itself takes no time, and finds what was installed by other means than apt-get, too.
-has_header() {
+# in_prefixes FILE [FOLDER...]: the first of these folders, or of those CMake looks into, that has the file.
+in_prefixes() {
   local prefixes prefix
-  IFS=':;' read -ra prefixes <<<"/usr:/usr/local:${CMAKE_PREFIX_PATH:-}"
-  for prefix in "${prefixes[@]}"; do
-    if [[ -n $prefix && -e $prefix/include/$1 ]]; then return 0; fi
+  IFS=':;' read -ra prefixes <<<"${CMAKE_PREFIX_PATH:-}"
+  for prefix in "${@:2}" "${prefixes[@]}"; do
+    if [[ -n $prefix && -e $prefix/$1 ]]; then
+      printf '%s\n' "$prefix"
+      return 0
+    fi
   done
   return 1
 }
+
+# Looking for the file itself takes no time, and finds what was installed by other means than apt-get, too.
+has_header() { in_prefixes "include/$1" /usr /usr/local >/dev/null; }
 
 need_for_building() {
   need g++ "the compiler" has_command "${CXX:-g++}"
@@ -51,6 +58,10 @@ need_for_building() {
 need_for_testing() {
   need_for_building
   need libgtest-dev "GoogleTest, for the tests" has_header gtest/gtest.h
+}
+
+need_for_torch() {
+  need libxxhash-dev "fingerprints of values, for the LibTorch side" has_header xxhash.h
 }
 
 # Installs what is missing, or says how to and ends the script.
@@ -72,6 +83,29 @@ install_missing() {
   fi
 }
 
+# ---- Python packages, for the libraries in them ----------------------------------------------------------------------
+
+# into_venv ARGUMENT...: pip install into a virtual environment of this project. It has no pip of its own but is filled
+# by the machine's, which needs no package python3-venv.
+into_venv() {
+  if [[ ! -e $root/.venv/bin/python ]]; then python3 -m venv --without-pip "$root/.venv" || return; fi
+  PIP_DEFAULT_TIMEOUT=${PIP_DEFAULT_TIMEOUT:-20} python3 -m pip --python "$root/.venv/bin/python" \
+    install --retries 1 --only-binary :all: "$@"
+}
+
+# install_into_venv NAME COMMAND...: runs the command and keeps what it said in build/NAME.log if it fails. Where
+# something cannot be had, trying again every time would make every call slow: once a day.
+install_into_venv() {
+  local failure=$root/build/$1.log
+  if "${@:2}" >"$failure.part" 2>&1; then
+    rm -f "$failure.part" "$failure"
+  else
+    mv "$failure.part" "$failure"
+    return 1
+  fi
+}
+failed_today() { [[ -n $(find "$root/build/$1.log" -mtime -1 2>/dev/null) ]]; }
+
 # ---- HiGHS -----------------------------------------------------------------------------------------------------------
 
 highs=""  # libhighs.so; empty: none, or the one that REPRISE_HIGHS names at run time
@@ -86,26 +120,59 @@ find_highs() {
   [[ -n $highs ]]
 }
 
-# A virtual environment without a pip of its own, filled by the machine's pip: needs no package python3-venv.
-install_highs() {
-  python3 -m venv --without-pip "$root/.venv" &&
-    PIP_DEFAULT_TIMEOUT=${PIP_DEFAULT_TIMEOUT:-20} python3 -m pip --python "$root/.venv/bin/python" \
-      install --retries 1 --only-binary :all: "highsbox==$highsbox_version"
-}
+install_highs() { into_venv "highsbox==$highsbox_version" && find_highs; }
 
 # Never fails: planning works without HiGHS.
 prepare_highs() {
-  if [[ -n ${REPRISE_HIGHS:-} ]] || find_highs; then return 0; fi
-  # Where it cannot be had, trying again every time would make every call slow: once a day.
-  local failure=$root/build/highsbox.log
-  if [[ -n $(find "$failure" -mtime -1 2>/dev/null) ]]; then return 0; fi
+  if [[ -n ${REPRISE_HIGHS:-} ]] || find_highs || failed_today highsbox; then return 0; fi
   say "installing highsbox $highsbox_version into .venv: HiGHS, the solver behind the lower bounds"
-  if install_highs >"$failure.part" 2>&1 && find_highs; then
-    rm "$failure.part"
-  else
-    mv "$failure.part" "$failure"
+  install_into_venv highsbox install_highs ||
     say "HiGHS cannot be had (see build/highsbox.log): planning works, bounds are weaker"
+}
+
+# ---- LibTorch --------------------------------------------------------------------------------------------------------
+
+torch=""  # the folder that has LibTorch's include, lib and share/cmake; empty: none
+
+# In this order: a LibTorch that CMake would find, the torch package of python3 (without importing it, which is slow),
+# the one in .venv.
+find_torch() {
+  local package
+  package=$(python3 -c 'if True:
+    import importlib.util as util
+    spec = util.find_spec("torch")
+    print(spec.submodule_search_locations[0] if spec and spec.submodule_search_locations else "")' 2>/dev/null) || package=""
+  torch=$(in_prefixes share/cmake/Torch/TorchConfig.cmake) ||
+    torch=$(in_prefixes share/cmake/Torch/TorchConfig.cmake "$package" "$root"/.venv/lib/python3*/site-packages/torch) ||
+    torch=""
+  [[ -n $torch ]]
+}
+
+version_of_torch() {
+  local folder=$torch/include/torch
+  cat "$folder/headeronly/version.h" "$folder/csrc/api/include/torch/version.h" 2>/dev/null |
+    sed -nE 's/^#define TORCH_VERSION_(MAJOR|MINOR|PATCH) ([0-9]+).*/\2/p' | paste -sd. || true  # one of the two
+}
+
+# The library is in the package itself. The packages it depends on are for Python, except where it was built for CUDA.
+install_torch() {
+  into_venv --no-deps "torch==$torch_version" && find_torch || return
+  if ldd "$torch/lib/libtorch_cpu.so" | grep -q 'not found'; then into_venv "torch==$torch_version"; fi
+}
+
+# Fails if there is no LibTorch and none can be had. Everything else is built and works without.
+prepare_torch() {
+  if find_torch; then
+    local version
+    version=$(version_of_torch)
+    if [[ $version != "${torch_version%.*}."* ]]; then
+      say "LibTorch in $torch is version ${version:-unknown}. Reprise is made for $torch_version; others may not build"
+    fi
+    return 0
   fi
+  if failed_today torch; then return 1; fi
+  say "installing torch $torch_version into .venv: LibTorch, which Reprise trains with (200 MB and more to download)"
+  install_into_venv torch install_torch
 }
 
 # ---- building --------------------------------------------------------------------------------------------------------
@@ -120,13 +187,20 @@ configure() {
   local folder=$root/build/$1 line
   local cache=$folder/CMakeCache.txt stamp=$folder/configured settings=() outdated=0
   for line in "${@:2}"; do settings+=("$line:BOOL=ON"); done
+  if [[ " ${*:2} " == *" REPRISE_TORCH "* ]]; then
+    settings+=("Torch_DIR:PATH=$torch/share/cmake/Torch")
+  elif grep -qsx REPRISE_TORCH:BOOL=ON "$cache" && [[ ! -e $(sed -n 's/^Torch_DIR:PATH=//p' "$cache") ]]; then
+    settings+=(REPRISE_TORCH:BOOL=OFF)  # it is gone
+  fi
   if [[ -n $highs ]]; then settings+=("REPRISE_HIGHS_LIBRARY:FILEPATH=$highs"); fi
   for line in "${settings[@]}"; do
     grep -qsxF -- "$line" "$cache" || outdated=1
   done
   if ((outdated == 0)) && [[ $stamp -nt $root/CMakePresets.json ]]; then return 0; fi
-  # What is not asked for is not built, so that ./run does not need GoogleTest.
-  grep -qs '^REPRISE_TESTS:' "$cache" || settings=(REPRISE_TESTS:BOOL=OFF "${settings[@]}")
+  # What is not asked for is not built, so that ./run needs neither GoogleTest nor LibTorch.
+  for line in REPRISE_TESTS REPRISE_TORCH; do
+    grep -qs "^$line:" "$cache" || settings=("$line:BOOL=OFF" "${settings[@]}")
+  done
   cmake -S "$root" --preset "$1" --log-level=NOTICE "${settings[@]/#/-D}" >"$folder.log" 2>&1 || {
     cat "$folder.log" >&2
     return 1
@@ -142,12 +216,22 @@ compile() {
     -e 's#Linking CXX (executable|static library|shared library) #link #' >&2
 }
 
-# make_ready PRESET TARGET [OPTION...]: HiGHS, configuring and building, for one script at a time.
-make_ready() {
+# one_at_a_time COMMAND...: in a shell of its own, and in no other script at the same time.
+one_at_a_time() {
   mkdir -p "$root/build"
   (
     flock -n 9 || { say "waiting for another build to end"; flock 9; }
-    prepare_highs
-    configure "$1" "${@:3}" && compile "$1" "$2"
+    "$@"
   ) 9>"$root/build/lock"
 }
+
+highs_configure_compile() {
+  prepare_highs
+  configure "$1" "${@:3}" && compile "$1" "$2"
+}
+
+# make_ready PRESET TARGET [OPTION...]: HiGHS, configuring and building. With REPRISE_TORCH, after has_torch.
+make_ready() { one_at_a_time highs_configure_compile "$@"; }
+
+# Whether there is LibTorch, after installing it if there is none.
+has_torch() { one_at_a_time prepare_torch && find_torch; }

@@ -1,7 +1,8 @@
 """The end of ./test: the ten slowest parts, what failed, and the count as the last line.
 
 The folder it is given has parts.tsv (name, exit code, microseconds) and, for a part that is a run of ctest, NAME.xml.
-A part without such a file counts as one test; a build only if it fails.
+A part without such a file counts as one test; a build only if it fails. Where a test of ctest is a whole suite of
+GoogleTest, what GoogleTest wrote into the folder of the build has its single tests.
 """
 
 import sys
@@ -11,8 +12,8 @@ from pathlib import Path
 SKIPPED = 77
 
 
-def tests_of(report: Path):
-    """(name, outcome, seconds) of every test in a file of ctest --output-junit."""
+def cases_of(report: Path):
+    """(suite, name, outcome, seconds) of every test in a file of ctest --output-junit or of GoogleTest."""
     for case in xml.parse(report).iter("testcase"):
         if case.find("failure") is not None or case.get("status") == "fail":
             outcome = "failed"
@@ -20,7 +21,18 @@ def tests_of(report: Path):
             outcome = "skipped"
         else:
             outcome = "passed"
-        yield case.get("name"), outcome, float(case.get("time", 0))
+        yield case.get("classname"), case.get("name"), outcome, float(case.get("time", 0))
+
+
+def tests_of(report: Path, suites: Path):
+    """(name, outcome, seconds) of every single test."""
+    for _, name, outcome, seconds in cases_of(report):
+        suite = suites / f"{name.replace('/', '_')}.xml"
+        tests = [(f"{of}.{test}", *rest) for of, test, *rest in cases_of(suite)] if suite.exists() else []
+        yield from tests
+        # A suite that ended badly without a test that failed: a crash, or what a sanitizer says at the end.
+        if not tests or (outcome == "failed" and all(how != "failed" for _, how, _ in tests)):
+            yield name, outcome, seconds
 
 
 def main(folder: Path) -> int:
@@ -32,7 +44,7 @@ def main(folder: Path) -> int:
         report = folder / f"{part}.xml"
         failed_before = len(names["failed"])
         if report.exists():
-            for test, outcome, time in tests_of(report):
+            for test, outcome, time in tests_of(report, folder.parent / part / "tests" / "suites"):
                 names[outcome].append(f"{part}: {test}")
                 seconds.append((time, f"{part}: {test}"))
         else:

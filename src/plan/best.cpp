@@ -42,6 +42,7 @@ class BestPlanner {
 
   BestPlan run() {
     if (!search_.offer(plain_)) {
+      take_given_start();
       start_from_heuristics();
       find_something_that_fits();
       prune_the_best_starts();
@@ -67,6 +68,13 @@ class BestPlanner {
   void take_start(std::optional<std::vector<Id>> nodes) {
     if (!nodes || !search_.offer(*nodes)) return;
     starts_.push_back({cost_of(*nodes), std::move(*nodes)});
+  }
+
+  // Whether it fits or not, it has its try as a lineage.
+  void take_given_start() {
+    auto nodes = options_.start ? to_nodes(problem_, *options_.start) : std::nullopt;
+    if (!nodes || !Schedule(problem_).load(*nodes)) return;
+    lineages_.push_back(search_.offer(*nodes) ? search_.prune(*nodes) : std::move(*nodes));
   }
 
   void start_from_heuristics() {
@@ -112,9 +120,10 @@ class BestPlanner {
   // Where every heuristic gets stuck, a first plan comes from the search, directly or over larger budgets.
   void find_something_that_fits() {
     if (search_.has_best()) return;
-    const double unit = search_.unit_of(plain_);
+    const std::vector<Id> from = lineages_.empty() ? plain_ : lineages_.front();  // the given start
+    const double unit = search_.unit_of(from);
     search_.penalty(5 * unit);
-    search_.anneal(plain_, fitting_until, 0.3 * unit, 0.1 * unit, true);
+    search_.anneal(from, fitting_until, 0.3 * unit, 0.1 * unit, true);
     if (!search_.has_best()) {
       const Plan lower = find_smallest(problem_.trace, problem_.timeline, options_, effort_, lowering_until,
                                        problem_.budget, to_plan(problem_, search_.lowest()));
@@ -322,6 +331,12 @@ class BestPlanner {
   std::vector<std::string> notes_;
 };
 
+// Its terms may be others.
+bool same_tier(const Trace& trace, const Plan& plan, Id tier) {
+  const auto count = static_cast<Id>(std::min(trace.tiers.size(), plan.tiers.size()));
+  return 0 <= tier && tier < count && trace.tiers[tier].name == plan.tiers[tier].name;
+}
+
 }  // namespace
 
 BestPlan plan_best(const Problem& problem, const PlanOptions& options, Effort& effort) {
@@ -347,11 +362,14 @@ std::optional<std::vector<Id>> to_nodes(const Problem& problem, const Plan& plan
   for (const Action& action : plan.actions) {
     switch (action.kind) {
       case Action::Kind::run:
-      case Action::Kind::replay: nodes.push_back(action.target); break;
+      case Action::Kind::replay:
+        if (action.target < 0 || action.target >= problem.moments) return std::nullopt;
+        nodes.push_back(action.target);
+        break;
       case Action::Kind::drop: break;
       case Action::Kind::put:
       case Action::Kind::get:
-        if (plan.tiers != problem.trace.tiers || problem.node_of(action) == nowhere) return std::nullopt;
+        if (!same_tier(problem.trace, plan, action.tier) || problem.node_of(action) == nowhere) return std::nullopt;
         nodes.push_back(problem.node_of(action));
         break;
     }

@@ -117,7 +117,7 @@ class MakePlan {
 
   PlanResult run() {
     if (options_.budget < floor_.bytes) {
-      give_up(keep_everything(trace_));
+      give_up(lowest_known(trace_, options_));
     } else if (planner_.make) {
       use(planner_.make(trace_, options_));
     } else {
@@ -134,8 +134,20 @@ class MakePlan {
     BestPlan best = plan_best(problem_, options_, effort_);
     result_.notes = std::move(best.notes);
     result_.lower_bound = std::max(result_.lower_bound, best.lower_bound);
-    if (best.plan) return accept(std::move(*best.plan));
-    give_up(std::move(*best.closest));
+    if (best.plan) accept(std::move(*best.plan));
+    take_start_if_better();
+    if (!result_.has_plan()) give_up(std::move(*best.closest));
+  }
+
+  // What the search cannot use (it keeps the room of a limited tier for other values) may still be good.
+  void take_start_if_better() {
+    if (!options_.start || to_nodes(problem_, *options_.start)) return;
+    Plan start = *options_.start;
+    start.budget = options_.budget;
+    start.tiers = trace_.tiers;
+    const Simulation simulation = simulate(trace_, start, {.record_live = false});
+    if (!simulation.valid() || (result_.has_plan() && result_.simulation.cost <= simulation.cost)) return;
+    accept(std::move(start));
   }
 
   // The plan of a simple planner: as it is.
@@ -149,7 +161,7 @@ class MakePlan {
     result_.notes.push_back(plan ? "this planner's plan needs more than the budget"
                                  : "this planner finds no plan for this budget");
     if (plan) return refuse(*plan);
-    give_up(keep_everything(trace_));
+    give_up(lowest_known(trace_, options_));
   }
 
   void find_bound() {

@@ -86,9 +86,19 @@ Plan find_smallest(const Trace& trace, const Timeline& timeline, const PlanOptio
   return plan;
 }
 
+Plan lowest_known(const Trace& trace, const PlanOptions& options) {
+  Plan everything = keep_everything(trace);
+  if (!options.start) return everything;
+  Plan start = *options.start;
+  start.tiers = trace.tiers;
+  const Simulation simulation = simulate(trace, start, {.record_live = false, .check_budget = false});
+  start.budget = simulation.peak;
+  return simulation.valid() && start.budget < everything.budget ? start : everything;
+}
+
 Plan smallest_plan(const Trace& trace, const PlanOptions& options) {
   Effort effort(options);
-  return find_smallest(trace, Timeline(trace), options, effort, 1, floor_of(trace).bytes, keep_everything(trace));
+  return find_smallest(trace, Timeline(trace), options, effort, 1, floor_of(trace).bytes, lowest_known(trace, options));
 }
 
 }  // namespace reprise

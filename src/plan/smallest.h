@@ -11,4 +11,8 @@ namespace reprise {
 [[nodiscard]] Plan find_smallest(const Trace&, const Timeline&, const PlanOptions&, Effort&, double until_share,
                                  Bytes floor, Plan start);
 
+// Where to begin: the start of the options if it is valid for this trace and has a smaller peak than keeping
+// everything, or else that.
+[[nodiscard]] Plan lowest_known(const Trace&, const PlanOptions&);
+
 }  // namespace reprise

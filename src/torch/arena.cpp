@@ -44,6 +44,13 @@ bool BySize::operator()(const Block* one, std::size_t bytes) const {
 
 Arena::Arena() : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {}
 
+Arena::~Arena() {
+  for (const Region& region : regions_) {
+    for (Block* block = region.blocks; block != nullptr;) delete std::exchange(block, block->after);
+    if (region.blocks != nullptr) munmap(reinterpret_cast<void*>(region.first), region.end - region.first);
+  }
+}
+
 Block* Arena::allocate(std::size_t bytes, Bytes cache) {
   if (!have_spare()) return nullptr;
   const auto fit = cached_.lower_bound(bytes);
@@ -197,7 +204,7 @@ Block* Arena::new_region(std::size_t bytes) {
   block->state = State::empty;
   block->before = block->after = nullptr;
   put(block);
-  regions_[region_count_++] = {block->first(), block->end(), std::max(page_, std::bit_floor(size / chunks))};
+  regions_[region_count_++] = {block, block->first(), block->end(), std::max(page_, std::bit_floor(size / chunks))};
   return have_spare() ? block : nullptr;
 }
 

@@ -47,10 +47,13 @@ struct Block {
   [[nodiscard]] std::uintptr_t end() const { return first() + bytes; }
 };
 
-// For one thread at a time. Never give one up while its blocks are in use: it keeps the addresses for ever.
+// For one thread at a time.
 class Arena {
  public:
   Arena();
+  ~Arena();  // ends all its blocks
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
 
   // `cache`: how many freed bytes may stay resident. nullptr: the system gives no more.
   [[nodiscard]] Block* allocate(std::size_t bytes, Bytes cache);
@@ -60,11 +63,14 @@ class Arena {
   void shrink(Bytes cache);
 
   [[nodiscard]] Bytes cached() const { return cached_bytes_; }
+  // Whether the system moves pages; if not, they go back and fresh ones are taken.
+  [[nodiscard]] bool moves() const { return moves_; }
 
  private:
   // Pages move in chunks at multiples of their size, and inside a region: at worst every chunk becomes a mapping of its
   // own, and a process may have 65530 of them.
   struct Region {
+    Block* blocks = nullptr;  // the first of them, for ever: a block is absorbed by the one before it
     std::uintptr_t first = 0;
     std::uintptr_t end = 0;
     std::size_t chunk = 0;
@@ -85,7 +91,7 @@ class Arena {
   bool move_pages(std::uintptr_t from, std::uintptr_t to, std::size_t bytes);
 
   const std::size_t page_;
-  std::array<Region, 48> regions_;  // each as large as all before it: more than there are addresses
+  std::array<Region, 48> regions_;  // each at least twice the last: more than there are addresses
   std::size_t region_count_ = 0;
   Shelf cached_, empty_;
   Bytes cached_bytes_ = 0;

@@ -29,7 +29,9 @@ class InBackward {
     } else {
       watch_operators(false);
     }
-    watch_nodes(recording_->observing || recording_->executor);
+    const bool watched = recording_->observing || recording_->executor;
+    recording_->lost_count |= !watched;
+    watch_nodes(watched);
   }
   ~InBackward() {
     recording_->in_backward = false;

@@ -18,6 +18,7 @@ Bridge::Bridge(const Period& period, bool pack) {
   add_values(period);
   add_operators(period);
   add_moments(period);
+  check(trace_);
   add_takeovers(period);
   if (pack) add_packing(period);
   check(trace_);
@@ -231,7 +232,13 @@ std::shared_ptr<const Schedule> Bridge::schedule(const Plan& plan, const Simulat
   bool right_after = true;  // only drops since then
   std::vector<Id> first_drop(value_of_.size(), moments);
   std::vector<std::size_t> last_drop(value_of_.size(), s.steps.max_size());
-  for (const Action& action : plan.actions) {
+  s.room.assign(static_cast<std::size_t>(moments), plan.budget);
+  for (std::size_t i = 0; i < plan.actions.size(); ++i) {
+    const Action& action = plan.actions[i];
+    if (action.kind != Action::Kind::drop) {
+      const Id at = action.kind == Action::Kind::run ? action.target : std::min(running + 1, moments - 1);
+      s.room[at] = std::min(s.room[at], plan.budget - simulation.live[i]);
+    }
     if (action.kind == Action::Kind::run) {
       if (right_after && running >= 0) s.before[running + 1] = static_cast<std::uint32_t>(s.steps.size());
       running = action.target;

@@ -199,6 +199,10 @@ Bytes take_other_peak() {
   return std::max(now, counters.other_peak.exchange(now, relaxed));
 }
 
+void raise_other_peak(Bytes bytes) {
+  raise(counters.other_peak, bytes);
+}
+
 void limit(Bytes limit, Bytes reserve) {
   settings.limit.store(limit, relaxed);
   settings.ceiling.store(limit - reserve, relaxed);

@@ -65,6 +65,8 @@ void mark_peak();
 
 // The largest of the other bytes since the last call, now included.
 [[nodiscard]] Bytes take_other_peak();
+// As if so many had been seen since.
+void raise_other_peak(Bytes);
 
 // ---- limiting
 // --------------------------------------------------------------------------------------------------------

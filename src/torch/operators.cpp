@@ -74,6 +74,7 @@ OperatorInfo::OperatorInfo(c10::OperatorHandle operator_handle) : handle(std::mo
   }
   random |= generator_argument >= 0;
   find_statistics(*this, base);
+  if (base == "aten::mkldnn_rnn_layer") scratch_result = 3;
 
   bool makes_tensor = false, only_aliases = true;
   for (const c10::Argument& result : schema.returns()) {

@@ -36,6 +36,7 @@ struct OperatorInfo {
   int generator_argument = -1;  // -1: none, it draws from the default generator
   bool writes = false;          // into any argument
   std::vector<Access> access;   // by argument, as declared
+  int scratch_result = -1;      // a result with bytes that the kernel leaves unwritten, so that nothing can be compared
 
   // Operators that write running statistics, only in training, and some without declaring it: which argument says
   // whether it is training (-1: it always is), and which are the statistics.

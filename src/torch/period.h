@@ -25,6 +25,8 @@ struct Period {
   // What came after it the last time: the first guess the next time.
   std::weak_ptr<Period> successor;
 
+  bool record_anew = false;  // a step left it where its moments were not counted: the next one is recorded in full
+
   // ---- its plan ----
   Bytes budget = 0;                          // what the schedule, or the failure to find one, is for
   std::shared_ptr<const Schedule> schedule;  // none: not planned yet, or infeasible

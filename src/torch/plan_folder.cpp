@@ -70,7 +70,8 @@ void write_to_folder(const std::filesystem::path& folder, const Trace& trace, co
     std::filesystem::create_directories(folder);
     const std::filesystem::path file = file_for(folder, trace, plan.budget);
     std::filesystem::path part = file;
-    part += "." + std::to_string(::getpid());
+    part += '.';
+    part += std::to_string(::getpid());
     write_plan(part, plan);
     std::filesystem::rename(part, file);
   } catch (const std::filesystem::filesystem_error& error) {

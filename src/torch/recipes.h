@@ -81,6 +81,7 @@ struct RecordedValue {
   Bytes bytes = 0;         // as the meter counts them
   Id maker = no_operator;  // none: it came from outside, or cannot be rebuilt; then it is held while it may be needed
   bool verified = false;   // rebuilt once and found to be the same bits
+  bool scratch = false;    // has bytes that nobody wrote: there is nothing to compare
 };
 
 class Recipes {

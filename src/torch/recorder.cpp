@@ -146,13 +146,25 @@ class ArgumentMatcher {
       recording_.adopt_from_outside(value, *tensor);
       if (saved_before != no_value) recording_.follow_writes(saved_before, value);
     }
+    for (const auto& [index, input] : changed_) recording_.changed_constants[index] = *input;
   }
 
  private:
+  // Numbers may change from step to step (a rate, a weight in the loss): the bytes stay the same.
+  static bool is_number(const c10::IValue& constant) {
+    return constant.isDouble() || constant.isInt() || (constant.isTensor() && constant.toTensor().defined());
+  }
+
   bool matches(const Argument& argument, const c10::IValue& input) {
     switch (argument.kind) {
-      case Argument::Kind::constant:
-        return is_constant(input) && same_constant(recipes_.constants[argument.first], input);
+      case Argument::Kind::constant: {
+        if (!is_constant(input)) return false;
+        const c10::IValue& expected = recipes_.constants[argument.first];
+        if (same_constant(expected, input)) return true;
+        if (!is_number(expected) || !is_number(input)) return false;
+        changed_.emplace_back(argument.first, &input);
+        return true;
+      }
       case Argument::Kind::unknown: return input.isTensor() && !libtorch::is_plain(input.toTensor());
       case Argument::Kind::tensor:
         return input.isTensor() && matches(recipes_.references[argument.first], input.toTensor());
@@ -200,6 +212,7 @@ class ArgumentMatcher {
   const Recipes& recipes_;
   const Id op_;
   c10::SmallVector<std::pair<Id, const at::Tensor*>, 4> met_;
+  c10::SmallVector<std::pair<std::uint32_t, const c10::IValue*>, 4> changed_;
 };
 
 // ---- one operator, from start to end
@@ -416,6 +429,7 @@ class OperatorCall {
           !recipe.obstacle && header &&
           (output.write < 0 || r.recipes->writes_of(r.current)[output.write].access != Access::statistic);
       output.value = r.add_made(storage, rebuilt ? r.current : no_operator);
+      r.recipes->values[output.value].scratch = output.write < 0 && output.result == recipe.info->scratch_result;
       r.recipes->outputs.push_back(output);
     }
     ++r.outputs_seen;
@@ -506,14 +520,17 @@ std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& call)
     return nullptr;
   }
   if (r.executor) r.executor->before(r, r.moment);  // may run operators: not under the lock
-  ++here.inside;
   std::unique_ptr<Context> context(new Context);
   context->recorded = true;
-  {
+  try {
     const Arbiter lock;
     OperatorCall::start(r, *info, call.inputs());
     begin_moment(r, r.current, nullptr, 0);
+  } catch (...) {  // out of memory: what is saved stays what it is, and a new period begins
+    here.recording.reset();
+    throw;
   }
+  ++here.inside;
   if (r.measuring) context->start = thread_microseconds();
   return context;
 }

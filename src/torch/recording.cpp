@@ -115,7 +115,7 @@ bool Recording::rebuildable(Id value) const {
 
 Id Recording::new_value(Bytes bytes, Id maker) {
   const Id id = static_cast<Id>(live.size());
-  (following ? extra_ : recipes->values).push_back({bytes, maker, false});
+  (following ? extra_ : recipes->values).push_back({bytes, maker});
   live.emplace_back();
   return id;
 }
@@ -128,11 +128,17 @@ void Recording::diverge(const std::string& why, std::optional<std::size_t> outpu
   auto mine = std::make_shared<Recipes>(recipes->before(op, outputs));
   mine->values.insert(mine->values.end(), extra_.begin(), extra_.end());
   extra_.clear();
+  for (auto& [index, constant] : changed_constants) {
+    if (index < mine->constants.size()) mine->constants[index] = constant;
+  }
+  changed_constants.clear();
   recipes = std::move(mine);
   following = false;
   random.resize(recipes->operators.size());
   costs.resize(recipes->operators.size());
-  if (period && !unplannable) {  // what is not seen here was seen there
+  if (period && lost_count) {
+    period->record_anew = true;
+  } else if (period && !unplannable) {  // what is not seen here was seen there
     seen = period->seen.before(moment);
     for (Id v = 0; v < static_cast<Id>(std::min(live.size(), seen.released.size())); ++v) {
       if (live[v].met && seen.released[v] < 0 && rebuildable(v)) seen.watched.push_back(v);
@@ -180,9 +186,9 @@ Id Recording::look_up(const at::Tensor& tensor) {
   const Id value = find(storage);
   if (value == no_value) return add_from_outside(tensor);
   if (!written_unseen(value)) return value;
-  const Id now = add_from_outside(tensor);
-  follow_writes(value, now);
-  return now;
+  const Id present = add_from_outside(tensor);
+  follow_writes(value, present);
+  return present;
 }
 
 bool Recording::written_unseen(Id value) const {
@@ -225,8 +231,8 @@ void Recording::bind(c10::StorageImpl* storage, Id value) {
     return;
   }
   if (header->tag.recording != 0 && header->tag.recording != number) {
-    for (Recording* const other : recordings()) {  // it still has to find it
-      if (other->number == header->tag.recording) other->elsewhere_[storage] = header->tag.value;
+    for (Recording* const theirs : recordings()) {  // it still has to find it
+      if (theirs->number == header->tag.recording) theirs->elsewhere_[storage] = header->tag.value;
     }
   }
   set_tag(*header, number, value, info(value).maker != no_operator);

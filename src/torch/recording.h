@@ -101,17 +101,19 @@ class Recording : public std::enable_shared_from_this<Recording> {
   const std::uint32_t number;        // in tags
   std::shared_ptr<Recipes> recipes;  // another period's while `following`
   bool following = false;
-  Id next = 0;                                               // the operator to come
-  Id current = no_operator;                                  // the one that runs
-  std::vector<LiveValue> live;                               // by value
-  std::vector<std::optional<libtorch::RandomState>> random;  // by operator: the generator before it ran
-  std::vector<float> costs;                                  // by operator, CPU microseconds
-  bool observing = false;                                    // everything a trace needs is written down in `seen`
+  Id next = 0;                                                       // the operator to come
+  Id current = no_operator;                                          // the one that runs
+  std::vector<LiveValue> live;                                       // by value
+  std::unordered_map<std::uint32_t, c10::IValue> changed_constants;  // numbers that differ from the recipes followed
+  std::vector<std::optional<libtorch::RandomState>> random;          // by operator: the generator before it ran
+  std::vector<float> costs;                                          // by operator, CPU microseconds
+  bool observing = false;  // everything a trace needs is written down in `seen`
   Observations seen;
   bool measuring = false;  // the costs of operators
   bool measuring_other = false;
   std::vector<OtherBytes> other;       // by moment, if measured
   Id moment = 0;                       // the one to come
+  bool lost_count = false;             // events were not watched: `moment` is too low
   std::shared_ptr<Period> period;      // whose recipes are followed
   bool expected = false;               // the period is the one that steps begin with, not a mere guess
   std::unique_ptr<Executor> executor;  // executes a plan; none: the online policy rules

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "torch/meter.h"
+#include "torch/saved.h"
 #include "torch/session_state.h"
 
 namespace reprise {
@@ -54,6 +55,21 @@ class RandomAsRecorded {
   std::optional<libtorch::RandomState> before_;
 };
 
+// What a replay allocates is in the plan, or caused by the lack of one: it is not among the other bytes.
+class NotAmongOtherBytes {
+ public:
+  NotAmongOtherBytes() : before_(meter::take_other_peak()) {}
+  ~NotAmongOtherBytes() {
+    (void)meter::take_other_peak();
+    meter::raise_other_peak(before_);
+  }
+  NotAmongOtherBytes(const NotAmongOtherBytes&) = delete;
+  NotAmongOtherBytes& operator=(const NotAmongOtherBytes&) = delete;
+
+ private:
+  const Bytes before_;
+};
+
 class Replay {
  public:
   enum class Keep { what_is_awaited, outputs, nothing };
@@ -87,6 +103,18 @@ class Replay {
   }
 
   void want(Id value) { slots_[value].wanted = true; }
+
+  // One operator, on inputs that the caller has brought.
+  c10::Storage run_one(Id op, std::span<const std::pair<Id, c10::Storage>> inputs, Id output) {
+    for (const auto& [value, storage] : inputs) slots_[value].storage = storage;
+    for (const Reference& reference : r_.recipes->references_of(op)) {
+      if (reference.value != no_value) ++slots_[reference.value].uses;
+    }
+    want(output);
+    operators_.push_back(op);
+    run();
+    return take(output);
+  }
 
  private:
   struct Slot {
@@ -137,6 +165,8 @@ class Replay {
     if (r_.rebuildable(value)) return;
     const LiveValue& state = r_.live[value];
     if (!state.lost && state.kept && !r_.written_unseen(value)) return;
+    for (const SavedHook* const hook : state.hooks)
+      hook->check_unmoved();  // an error of the user's, in LibTorch's words
     const OperatorInfo& info = *r_.recipes->operators[op].info;
     throw ChangedInputError({info.name, op, argument, info.handle.schema().arguments()[argument].name()});
   }
@@ -162,7 +192,7 @@ class Replay {
     const Argument& argument = r_.recipes->arguments_of(op)[index];
     if (index == info.generator_argument) return random.generator();
     switch (argument.kind) {
-      case Argument::Kind::constant: return r_.recipes->constants[argument.first];
+      case Argument::Kind::constant: return constant(argument.first);
       case Argument::Kind::unknown: return {};
       case Argument::Kind::tensor: return tensor(op, index, 0, argument);
       case Argument::Kind::tensors: {
@@ -181,6 +211,11 @@ class Replay {
       }
     }
     return {};
+  }
+
+  c10::IValue constant(std::uint32_t index) const {
+    const auto changed = r_.changed_constants.find(index);
+    return changed == r_.changed_constants.end() ? r_.recipes->constants[index] : changed->second;
   }
 
   at::Tensor tensor(Id op, int index, int element, const Argument& argument) {
@@ -295,9 +330,74 @@ class Replay {
   std::vector<std::tuple<std::int16_t, c10::Storage, Id>> written_;
 };
 
-}  // namespace
+// The last resort when a replay does not fit: one value at a time, with nothing pinned but the inputs of the operators
+// that wait for theirs, and nothing kept. What two operators need is made twice, so the work is limited.
+class FrugalReplay {
+ public:
+  explicit FrugalReplay(Recording& recording)
+      : r_(recording), most_runs_(8 * static_cast<int>(recording.recipes->operators.size()) + 64) {}
 
-c10::Storage rebuild(Recording& recording, Id value) {
+  // Nothing: it would be too much work.
+  std::optional<c10::Storage> rebuild(Id value) {
+    push(value);
+    c10::Storage made;
+    while (!frames_.empty()) {
+      Frame& frame = frames_.back();
+      if (made) frame.inputs[frame.next++].second = std::move(made);
+      made = c10::Storage();
+      if (frame.next < frame.inputs.size()) {
+        const Id input = frame.inputs[frame.next].first;
+        c10::Storage& storage = frame.inputs[frame.next].second;
+        storage = there(input);
+        if (storage) {
+          ++frame.next;
+        } else {
+          push(input);
+        }
+        continue;
+      }
+      if (++runs_ > most_runs_) return std::nullopt;
+      const Frame ready = std::move(frame);
+      frames_.pop_back();
+      made = Replay(r_, Replay::Keep::nothing).run_one(ready.op, ready.inputs, ready.value);
+    }
+    return made;
+  }
+
+ private:
+  struct Frame {
+    Id value, op;
+    std::vector<std::pair<Id, c10::Storage>> inputs;
+    std::size_t next = 0;
+  };
+
+  void push(Id value) {
+    const Arbiter lock;
+    Frame frame{value, r_.info(value).maker, {}};
+    for (const Reference& reference : r_.recipes->references_of(frame.op)) {
+      const auto is_it = [&](const auto& input) { return input.first == reference.value; };
+      if (reference.value == no_value || std::any_of(frame.inputs.begin(), frame.inputs.end(), is_it)) continue;
+      frame.inputs.emplace_back(reference.value, c10::Storage());
+    }
+    frames_.push_back(std::move(frame));
+  }
+
+  c10::Storage there(Id value) {
+    {
+      const Arbiter lock;
+      if (c10::Storage storage = r_.storage(value)) return storage;
+      if (!r_.live[value].packed) return {};
+    }
+    return Replay(r_, Replay::Keep::nothing).take(value);
+  }
+
+  Recording& r_;
+  const int most_runs_;
+  int runs_ = 0;
+  std::vector<Frame> frames_;
+};
+
+c10::Storage rebuild_at_once(Recording& recording, Id value) {
   Replay replay(recording, Replay::Keep::what_is_awaited);
   {
     const Arbiter lock;
@@ -308,7 +408,20 @@ c10::Storage rebuild(Recording& recording, Id value) {
   return replay.take(value);
 }
 
+}  // namespace
+
+c10::Storage rebuild(Recording& recording, Id value) {
+  const NotAmongOtherBytes aside;
+  try {
+    return rebuild_at_once(recording, value);
+  } catch (const BudgetError&) {
+    if (auto storage = FrugalReplay(recording).rebuild(value)) return *storage;
+    throw;
+  }
+}
+
 void replay_for_plan(Recording& recording, std::span<const Id> operators, std::span<const Id> outputs) {
+  const NotAmongOtherBytes aside;
   Replay replay(recording, Replay::Keep::outputs);
   {
     const Arbiter lock;
@@ -322,6 +435,7 @@ void replay_for_plan(Recording& recording, std::span<const Id> operators, std::s
 }
 
 void unpack_for_plan(Recording& recording, Id value) {
+  const NotAmongOtherBytes aside;
   Replay replay(recording, Replay::Keep::outputs);
   {
     const Arbiter lock;

@@ -85,8 +85,12 @@ void SavedHook::give_up() {
   waits_ = false;
 }
 
-at::Tensor SavedHook::call_unpack_hook() {
+void SavedHook::check_unmoved() const {
   if (!unmoved()) libtorch::throw_modified(version_, expected_version_, view.dtype, view.sizes());
+}
+
+at::Tensor SavedHook::call_unpack_hook() {
+  check_unmoved();
   if (held_.defined()) return held_;
   Recording& recording = *recording_;
   c10::Storage storage;
@@ -107,22 +111,51 @@ at::Tensor SavedHook::call_unpack_hook() {
   return view.of(std::move(storage));
 }
 
-void SavedHook::verify(const c10::Storage& storage) {
+std::optional<std::size_t> SavedHook::first_difference(const c10::Storage& storage) const {
   const std::vector<std::uint64_t> now = reprise::fingerprint(storage, view);
-  const Arbiter lock;
-  Recording& recording = *recording_;
-  const Id op = recording.info(value).maker;
   const auto [different, unused] = std::mismatch(fingerprint.begin(), fingerprint.end(), now.begin());
-  if (different != fingerprint.end()) {
-    const OperatorInfo& info = *recording.recipes->operators[op].info;
-    recording.session->distrust(recording, op);
-    throw MismatchError(
-        {info.name, op, value, static_cast<std::size_t>(different - fingerprint.begin()), fingerprint.size()});
+  if (different == fingerprint.end()) return std::nullopt;
+  return static_cast<std::size_t>(different - fingerprint.begin());
+}
+
+void SavedHook::verify(const c10::Storage& storage) {
+  if (const auto block = first_difference(storage)) report_mismatch(*block);
+  const Arbiter lock;
+  recording_->session->count_verified();
+  if (static_cast<std::size_t>(value) < recording_->recipes->values.size()) {
+    recording_->recipes->values[value].verified = true;
   }
-  recording.session->count_verified();
-  if (static_cast<std::size_t>(value) < recording.recipes->values.size())
-    recording.recipes->values[value].verified = true;
   fingerprint.clear();
+}
+
+// A value may differ only because one it was made from does. The first of those that can be compared is the one to
+// name.
+void SavedHook::report_mismatch(std::size_t block) {
+  Recording& recording = *recording_;
+  const SavedHook* culprit = this;
+  for (Id v = 0; v < value; ++v) {
+    const SavedHook* hook = nullptr;
+    {
+      const Arbiter lock;
+      for (const SavedHook* const one : recording.live[v].hooks) {
+        if (!one->fingerprint.empty() && one->unmoved() && recording.rebuildable(v)) hook = one;
+      }
+    }
+    if (!hook) continue;
+    try {
+      const auto difference = hook->first_difference(rebuild(recording, v));
+      if (!difference) continue;
+      culprit = hook;
+      block = *difference;
+      break;
+    } catch (const std::exception&) {  // no room to find out
+    }
+  }
+  const Arbiter lock;
+  const Id op = recording.info(culprit->value).maker;
+  const OperatorInfo& info = *recording.recipes->operators[op].info;
+  recording.session->distrust(recording, op);
+  throw MismatchError({info.name, op, culprit->value, block, culprit->fingerprint.size()});
 }
 
 SavedHook::~SavedHook() {

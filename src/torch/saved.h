@@ -44,6 +44,9 @@ class SavedHook final : public torch::autograd::SavedVariableHooks {
   [[nodiscard]] const at::Tensor& waiting() const { return held_; }
   [[nodiscard]] bool unmoved() const { return !version_.enabled() || version_.current_version() == expected_version_; }
 
+  // Throws what LibTorch throws if the tensor was written since it was saved.
+  void check_unmoved() const;
+
   Id value = no_value;
   View view;
   std::vector<std::uint64_t> fingerprint;  // of what was forgotten; empty: nothing to compare with
@@ -53,6 +56,9 @@ class SavedHook final : public torch::autograd::SavedVariableHooks {
 
  private:
   void verify(const c10::Storage&);
+  // The first block of the fingerprint that these contents do not have.
+  [[nodiscard]] std::optional<std::size_t> first_difference(const c10::Storage&) const;
+  [[noreturn]] void report_mismatch(std::size_t block);
 
   std::shared_ptr<Recording> recording_;
   at::Tensor held_;  // the tensor itself: not ours to forget, or waiting for its operator to end

@@ -36,6 +36,8 @@ struct Schedule {
   std::vector<Id> last_drop;        // by value: after this moment the plan does not need it; -1: it is not in the plan
   std::vector<std::optional<PackedForm>> forms;  // by value
 
+  std::vector<Bytes> room;  // by moment: how far live bytes stay below the budget, from the moment before until it ends
+
   Bytes budget = 0, peak = 0;
   double added_cost = 0, plain_cost = 0;  // microseconds
   double gap = 0;

@@ -113,6 +113,10 @@ std::shared_ptr<Recording> SessionState::begin_period() {
   std::shared_ptr<Period> guess = first_in_step_ ? first_.lock() : nullptr;
   if (const auto last = last_.lock(); !first_in_step_ && last) guess = last->successor.lock();
   if (!guess && !periods_.empty()) guess = periods_.back();
+  if (guess && guess->record_anew) {
+    guess->record_anew = false;
+    guess.reset();
+  }
   auto recording = std::make_shared<Recording>(shared_from_this(), guess ? guess->recipes : nullptr);
   Recording& r = *recording;
   r.keep_outside = step_budget_ != no_limit || options.forget_everything;
@@ -123,6 +127,7 @@ std::shared_ptr<Recording> SessionState::begin_period() {
     r.measuring = guess->measured < cost_measurements;
     r.executor = executor_for(*guess);
     r.measuring_other = r.executor != nullptr;
+    plan_if_worth_it(guess);  // a budget that is new may need another plan
     set_reserve(r.executor ? 0 : largest_packed(guess->seen));
   } else {
     r.observing = r.measuring = r.measuring_other = true;
@@ -193,8 +198,10 @@ void SessionState::learn_from(Recording& r) {
   if (!r.executor) return;
   ++planned_in_step_;
   if (r.other.size() != period.other.size()) return;
+  const std::vector<Bytes>& room = r.executor->schedule().room;
   for (std::size_t m = 0; m < r.other.size(); ++m) {
-    period.outgrown |= r.other[m].between > period.other[m].between || r.other[m].within > period.other[m].within;
+    const OtherBytes &seen = r.other[m], &planned = period.other[m];
+    period.outgrown |= std::max(seen.between - planned.between, seen.within - planned.within) > room[m];
   }
   if (period.outgrown) period.other = r.other;
 }
@@ -266,7 +273,9 @@ void SessionState::plan(const std::shared_ptr<Period>& period, Bytes budget, con
       result = make_plan(bridge->trace(), planning);
       if (result.has_plan()) write_to_folder(options.plans, bridge->trace(), result.plan);
     }
-    if (result.has_plan()) schedule = bridge->schedule(result.plan, result.simulation, result.gap());
+    if (result.has_plan()) {
+      schedule = bridge->schedule(result.plan, simulate(bridge->trace(), result.plan), result.gap());
+    }
   } catch (const std::exception& error) {
     failure = error.what();
   }
@@ -303,7 +312,7 @@ void SessionState::use(Plan plan) {
     known = *period;
   }
   const Bridge bridge(known, options.pack);
-  const Simulation simulation = simulate(bridge.trace(), plan, {.record_live = false, .check_budget = false});
+  const Simulation simulation = simulate(bridge.trace(), plan);
   if (!simulation.valid()) throw BadInput("", "plan", simulation.broken->sentence);
   auto schedule = bridge.schedule(plan, simulation, 0);
   const Arbiter lock;
@@ -316,9 +325,9 @@ void SessionState::use(Plan plan) {
 // -------------------------------------------------------------------------------------------------------
 
 bool SessionState::verifies(const Recipes& recipes, Id value) const {
-  if (options.verify == Verify::always) return true;
-  if (options.verify == Verify::never) return false;
-  return static_cast<std::size_t>(value) >= recipes.values.size() || !recipes.values[value].verified;
+  if (options.verify == Verify::never || static_cast<std::size_t>(value) >= recipes.values.size()) return false;
+  const RecordedValue& recorded = recipes.values[value];
+  return !recorded.scratch && (options.verify == Verify::always || !recorded.verified);
 }
 
 const char* SessionState::distrusted(const OperatorInfo& info, Id op) const {
@@ -399,6 +408,10 @@ Summary SessionState::summary() const {
   for (const auto& [name, kept] : kept_) summary.kept.push_back(kept);
   std::stable_sort(summary.kept.begin(), summary.kept.end(),
                    [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  if (std::find(limit().open.begin(), limit().open.end(), this) != limit().open.end()) {
+    summary.peak_last_step = meter::peak();
+    summary.peak = std::max(summary.peak, summary.peak_last_step);
+  }
   summary.planning = jobs_ > 0;
   summary.smallest_feasible = smallest_feasible();
   for (const auto& period : periods_) summary.plans += period->schedule != nullptr ? 1 : 0;

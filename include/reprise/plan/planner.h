@@ -52,6 +52,11 @@ struct PlanOptions {
   std::optional<std::uint64_t> moves;
   std::uint64_t seed = 1;
 
+  // A plan for this trace, or one that differs only in numbers (bytes, costs, other bytes): `best` searches from it
+  // too, and the result is never worse. One that needs more than the budget is a place to search from as well; one
+  // that makes no sense for this trace is ignored, and so is every start by the other planners.
+  std::optional<Plan> start;
+
   // Lower bounds by linear and integer programming. Off, or without HiGHS: weaker bounds, said in `notes`.
   bool bounds = true;
 

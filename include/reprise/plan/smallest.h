@@ -6,7 +6,7 @@
 namespace reprise {
 
 // The plan with the smallest peak that can be found with the effort that the options allow (time_limit or moves, seed,
-// cancel; budget and planner are not looked at). Its `budget` is its peak.
+// start, cancel; budget and planner are not looked at). Its `budget` is its peak.
 [[nodiscard]] Plan smallest_plan(const Trace&, const PlanOptions&);
 
 }  // namespace reprise

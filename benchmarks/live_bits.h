@@ -1,0 +1,37 @@
+// The bits of tensors, kept outside LibTorch's allocator: remembering them changes neither the level nor the peak.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace reprise::benchmarks {
+
+using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
+
+class Bits {
+ public:
+  Bits() = default;
+  // Undefined tensors count as such. Elements are taken in their logical order, whatever the strides are.
+  explicit Bits(const NamedTensors&);
+
+  // Writes the bits into tensors of the same shapes, as a user would: with copy_.
+  void restore(const NamedTensors&) const;
+
+  // The name of the first tensor whose bits, shape or being defined differ; none: all are the same. Not a number is
+  // equal to itself here.
+  [[nodiscard]] std::optional<std::string> first_difference(const Bits&) const;
+
+ private:
+  struct Entry {
+    std::string name;
+    bool defined = false;
+    std::vector<char> bytes;
+  };
+  std::vector<Entry> entries_;
+};
+
+}  // namespace reprise::benchmarks

@@ -1,0 +1,95 @@
+// The smallest budget that is kept, by bisection.
+#include <iostream>
+#include <optional>
+
+#include "live_measure.h"
+#include "live_sides.h"
+
+namespace reprise::benchmarks {
+namespace {
+
+constexpr Bytes precision = 1000;  // the last step of the search is this part of the budget
+
+class Search {
+ public:
+  explicit Search(const Settings& settings)
+      : settings_(settings), sides_(settings), high_(sides_.ground().plain_peak) {}
+
+  SmallestReport run() {
+    report_.model = settings_.model;
+    report_.optimizer = settings_.optimizer;
+    report_.level = sides_.ground().level;
+    report_.plain_peak = sides_.ground().plain_peak;
+    probe(high_);  // what plain needs must be enough
+    while (high_ - low_ > high_ / precision) probe(next());
+    report_.budget = high_;
+    report_.largest_failed = low_;
+    report_.bit_equal = sides_.tally().bit_equal;
+    return report_;
+  }
+
+ private:
+  // A hint is tried as it is, then just below, so that a good one ends the search; otherwise the middle.
+  Bytes next() {
+    const std::optional<Bytes> hint = std::exchange(hint_, std::nullopt);
+    if (hint && *hint > low_ && *hint < high_) {
+      below_hint_ = *hint - *hint / precision;
+      return *hint;
+    }
+    const Bytes below = std::exchange(below_hint_, 0);
+    if (below > low_ && below < high_) return below;
+    return low_ + (high_ - low_) / 2;
+  }
+
+  // Three steps of a new session, a plan after the first.
+  void probe(Bytes budget) {
+    constexpr int steps = 3;
+    ++report_.points;
+    Session session = sides_.session(budget, settings_.session.planning_time);
+    sides_.begin_peak();
+    try {
+      sides_.reprise(session, steps);
+    } catch (const NotKept& error) {
+      failed(budget, error.what());
+      hint_ = above_level(error.facts().smallest_feasible ? error.facts().smallest_feasible
+                                                          : session.summary().smallest_feasible);
+      return;
+    }
+    if (sides_.tally().peak > budget || !sides_.tally().bit_equal) {
+      failed(budget, "the steps ended, but not within the budget and bit-equal");
+      return;
+    }
+    high_ = budget;
+    report_.peak = sides_.tally().peak;
+    std::cerr << "point " << report_.points << ": " << budget << " kept\n";
+  }
+
+  void failed(Bytes budget, const std::string& why) {
+    std::cerr << "point " << report_.points << ": " << budget << " not kept: " << why << '\n';
+    if (budget == high_ && budget == report_.plain_peak)
+      throw Error("[bench live] not even the plain peak is kept: " + why);
+    low_ = budget;
+    report_.error = why;
+  }
+
+  std::optional<Bytes> above_level(const std::optional<Bytes>& bytes) const {
+    if (!bytes) return std::nullopt;
+    return *bytes - report_.level;
+  }
+
+  const Settings& settings_;
+  Sides sides_;
+  Bytes low_ = 0;  // not kept
+  Bytes high_;     // kept
+  std::optional<Bytes> hint_;
+  Bytes below_hint_ = 0;
+  SmallestReport report_;
+};
+
+}  // namespace
+
+SmallestReport find_smallest(const Settings& settings) {
+  return Search(settings).run();
+}
+
+}  // namespace reprise::benchmarks

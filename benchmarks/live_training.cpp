@@ -1,0 +1,154 @@
+#include "live_training.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "reprise/trace/error.h"
+#include "torch/meter.h"
+
+namespace reprise::benchmarks {
+namespace {
+
+constexpr std::uint64_t model_seed = 0, step_seed = 1;
+
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+Model seeded_model(const std::string& name) {
+  torch::manual_seed(model_seed);
+  return make_model(name);
+}
+
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(const std::string& name,
+                                                        std::vector<torch::Tensor> parameters) {
+  if (name == "none") return nullptr;
+  if (name == "sgd") {
+    return std::make_unique<torch::optim::SGD>(std::move(parameters), torch::optim::SGDOptions(1e-2).momentum(0.9));
+  }
+  if (name == "adam")
+    return std::make_unique<torch::optim::Adam>(std::move(parameters), torch::optim::AdamOptions(1e-3));
+  throw BadOption("[bench live] there is no optimizer '" + name + "'");
+}
+
+// What the optimizer has for this parameter; nullptr: nothing, its gradient was never defined.
+template <typename State>
+State* state_of(torch::optim::Optimizer& optimizer, const torch::Tensor& parameter) {
+  const auto found = optimizer.state().find(parameter.unsafeGetTensorImpl());
+  return found == optimizer.state().end() ? nullptr : dynamic_cast<State*>(found->second.get());
+}
+
+}  // namespace
+
+Training::Training(const std::string& model, const std::string& optimizer)
+    : model_(seeded_model(model)), optimizer_(make_optimizer(optimizer, model_.module->parameters())) {
+  model_.module->train();
+  buffers_at_start_ = Bits(buffers());
+  if (has_optimizer()) prime_optimizer();
+}
+
+Training::~Training() = default;
+
+StepResult Training::plain() {
+  return run(model_.loss, nullptr);
+}
+
+StepResult Training::region(std::int64_t every) {
+  return run([&] { return model_.region_loss(every); }, nullptr);
+}
+
+StepResult Training::reprise(Session& session) {
+  return run(model_.loss, &session);
+}
+
+StepResult Training::run(const std::function<torch::Tensor()>& loss_of, Session* session) {
+  reset();
+  StepResult result;
+  result.level = meter::live();
+  meter::mark_peak();
+  const double start = cpu_seconds();
+  {
+    std::optional<Step> step;
+    if (session != nullptr) step.emplace(session->step());
+    const torch::Tensor loss = loss_of();
+    loss.backward();
+    if (optimizer_) optimizer_->step();
+    loss_ = loss.item<float>();
+  }
+  result.seconds = cpu_seconds() - start;
+  result.peak = meter::peak();
+  // A session marks the peak for itself: then what is read here begins at the end of its step.
+  if (session != nullptr) result.peak = std::max(result.peak, session->summary().peak_last_step);
+  return result;
+}
+
+// A step with gradients of zero: the state appears, nothing is learnt, and no activation was ever there.
+void Training::prime_optimizer() {
+  for (torch::Tensor& parameter : model_.module->parameters()) {
+    parameter.mutable_grad() = torch::zeros_like(parameter);
+  }
+  optimizer_->step();
+  model_.module->zero_grad(/*set_to_none=*/true);
+  advance();
+}
+
+void Training::reset() {
+  model_.module->zero_grad(/*set_to_none=*/true);
+  buffers_at_start_.restore(buffers());
+  if (optimizer_) {
+    trained_at_start_.restore(trained());
+    for (const torch::Tensor& parameter : model_.module->parameters()) {
+      if (auto* const state = state_of<torch::optim::AdamParamState>(*optimizer_, parameter)) {
+        state->step(optimizer_steps_);
+      }
+    }
+  }
+  torch::manual_seed(step_seed);
+}
+
+void Training::advance() {
+  if (!optimizer_) return;
+  buffers_at_start_ = Bits(buffers());
+  trained_at_start_ = Bits(trained());
+  ++optimizer_steps_;
+}
+
+Outcome Training::outcome() const {
+  NamedTensors tensors;
+  tensors.emplace_back("the loss", torch::full({1}, loss_));
+  tensors.emplace_back("the generator", at::detail::getDefaultCPUGenerator().get_state());
+  for (const auto& parameter : model_.module->named_parameters()) {
+    tensors.emplace_back("the gradient of " + parameter.key(), parameter.value().grad());
+  }
+  for (auto& tensor : trained()) tensors.push_back(std::move(tensor));
+  return {Bits(tensors), Bits(buffers())};
+}
+
+NamedTensors Training::buffers() const {
+  NamedTensors result;
+  for (const auto& buffer : model_.module->named_buffers()) result.emplace_back(buffer.key(), buffer.value());
+  return result;
+}
+
+NamedTensors Training::trained() const {
+  NamedTensors result;
+  if (!optimizer_) return result;
+  for (const auto& parameter : model_.module->named_parameters()) {
+    result.emplace_back(parameter.key(), parameter.value());
+    if (auto* const adam = state_of<torch::optim::AdamParamState>(*optimizer_, parameter.value())) {
+      result.emplace_back("exp_avg of " + parameter.key(), adam->exp_avg());
+      result.emplace_back("exp_avg_sq of " + parameter.key(), adam->exp_avg_sq());
+    }
+    if (auto* const sgd = state_of<torch::optim::SGDParamState>(*optimizer_, parameter.value())) {
+      result.emplace_back("momentum of " + parameter.key(), sgd->momentum_buffer());
+    }
+  }
+  return result;
+}
+
+}  // namespace reprise::benchmarks

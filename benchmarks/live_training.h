@@ -1,0 +1,65 @@
+// A training run whose steps can be repeated: every step starts from the same state, plain, with regions or in a
+// session, and its result is compared bit by bit.
+//
+// Before a step, outside of what is timed: gradients become undefined; buffers (and with an optimizer parameters and
+// its state) get the bits of the start; the generator is seeded anew. So one model serves all sides, and the live bytes
+// at the start of a step, the level, are the same for all of them. With an optimizer its state exists from the start,
+// as in every step of a long training but the first.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "live_bits.h"
+#include "live_models.h"
+#include "reprise/torch/session.h"
+
+namespace reprise::benchmarks {
+
+struct StepResult {
+  double seconds = 0;  // CPU time of the process: forward, backward, optimizer, and the session's opening and closing
+  Bytes level = 0;     // live at the start
+  Bytes peak = 0;      // the most that was live
+};
+
+// Everything that a step leaves behind, in two parts: a region may get the second wrong.
+struct Outcome {
+  Bits gradients;  // with the loss, the generator and, with an optimizer, the parameters and its state
+  Bits buffers;
+};
+
+class Training {
+ public:
+  // `optimizer`: none, sgd (with momentum) or adam.
+  Training(const std::string& model, const std::string& optimizer);
+  ~Training();
+
+  StepResult plain();
+  StepResult region(std::int64_t every);
+  StepResult reprise(Session&);
+
+  // Of the last step.
+  [[nodiscard]] Outcome outcome() const;
+
+  // The next steps start where the last one ended. Without an optimizer every step starts from the same state anyway.
+  void advance();
+
+  [[nodiscard]] bool has_optimizer() const { return optimizer_ != nullptr; }
+
+ private:
+  StepResult run(const std::function<torch::Tensor()>& loss, Session* session);
+  void reset();
+  void prime_optimizer();
+  [[nodiscard]] NamedTensors buffers() const;
+  [[nodiscard]] NamedTensors trained() const;  // parameters and optimizer state; empty without an optimizer
+
+  Model model_;
+  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  float loss_ = 0;
+  Bits buffers_at_start_, trained_at_start_;
+  std::int64_t optimizer_steps_ = 0;  // at the start; Adam's correction depends on it
+};
+
+}  // namespace reprise::benchmarks

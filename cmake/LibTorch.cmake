@@ -1,0 +1,37 @@
+# REPRISE_TORCH: whether the room torch/ is built, and how code that includes LibTorch is compiled. Without LibTorch
+# everything else is built.
+
+include(RepriseLibTorch)
+# Beside the usual places: where the scripts put the Python package.
+file(GLOB own_libtorch ${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages/torch)
+
+if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED REPRISE_TORCH)
+  reprise_find_libtorch(QUIET HINTS ${own_libtorch})
+  if(NOT Torch_FOUND)
+    message(STATUS "LibTorch was not found: the engine-free part is built. Torch_DIR can say where TorchConfig.cmake is")
+  endif()
+endif()
+option(REPRISE_TORCH "Build the LibTorch side, Reprise::torch" ${Torch_FOUND})
+if(NOT REPRISE_TORCH)
+  return()
+endif()
+
+reprise_find_libtorch(REQUIRED HINTS ${own_libtorch})
+find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+mark_as_advanced(XXHASH_INCLUDE_DIR)
+
+# reprise_torch_code(TARGET HEADER...): for targets whose files include LibTorch. It takes long to read, so these
+# headers are read once for all files of the target.
+function(reprise_torch_code target)
+  target_precompile_headers(${target} PRIVATE ${ARGN})
+  # LibTorch was built with it, and some of its classes have other members without.
+  target_compile_definitions(${target} PRIVATE NDEBUG)
+  # g++ 12 sees writes outside of objects when it inlines LibTorch's reference counts, where there are none.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>)
+  # What ccache has to be told about precompiled headers.
+  if(CCACHE_PROGRAM AND CMAKE_CXX_COMPILER_LAUNCHER STREQUAL CCACHE_PROGRAM)
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER
+      "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros;${CCACHE_PROGRAM}")
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+  endif()
+endfunction()

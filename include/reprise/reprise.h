@@ -1,0 +1,27 @@
+// All of Reprise. Needs no header of LibTorch; what `torch/` declares is in the library Reprise::torch, everything else
+// in Reprise::reprise.
+#pragma once
+
+#include "reprise/plan/chain_programme.h"
+#include "reprise/plan/chain_steps.h"
+#include "reprise/plan/curve.h"
+#include "reprise/plan/hrevolve.h"
+#include "reprise/plan/planner.h"
+#include "reprise/plan/revolve.h"
+#include "reprise/plan/segments.h"
+#include "reprise/plan/smallest.h"
+#include "reprise/report/curve.h"
+#include "reprise/report/inspection.h"
+#include "reprise/report/json.h"
+#include "reprise/report/summary.h"
+#include "reprise/report/text.h"
+#include "reprise/simulate/simulate.h"
+#include "reprise/store/packing.h"
+#include "reprise/torch/errors.h"
+#include "reprise/torch/session.h"
+#include "reprise/trace/amount.h"
+#include "reprise/trace/error.h"
+#include "reprise/trace/files.h"
+#include "reprise/trace/plan.h"
+#include "reprise/trace/timeline.h"
+#include "reprise/trace/trace.h"

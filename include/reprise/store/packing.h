@@ -1,0 +1,59 @@
+// Packing without loss: arrays that say little, in few bytes.
+//
+// Dropout masks, comparisons, token ids and pooling indices fill memory with elements that could be bits or bytes.
+// Packing keeps them so, and unpacking gives back every bit. Elements are bit patterns: -0.0 is not 0.0, and NaNs
+// differ by their payloads. What cannot be restored exactly is refused.
+//
+//   if (const auto form = packable(data, 4, false)) {
+//     std::vector<std::byte> packed(form->bytes());
+//     if (pack(*form, data, packed)) ... unpack(*form, packed, data);
+//   }
+//
+// All memory is the caller's, and nothing here allocates. Arrays may start at any address.
+//
+// What is packed: 16 bytes (bits: the two patterns; otherwise the base and zero, each of 8 bytes in the order of
+// the machine), then the elements. Bits: element i is bit i % 8 of byte i / 8, set for the second pattern; bits
+// after the last element are zero. Otherwise: element - base, in one or two bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace reprise {
+
+enum class PackedAs : std::uint8_t {
+  bits,   // at most two patterns occur
+  bytes,  // integers of at most 256 values from the lowest to the highest
+  words,  // integers of at most 65536 values
+};
+[[nodiscard]] const char* name(PackedAs);
+
+// How an array is packed. It says nothing about the contents, only about their kind: one form serves the mask of every
+// step.
+struct PackedForm {
+  PackedAs as = PackedAs::bits;
+  int element_bytes = 0;  // of an element that is not packed: 1, 2, 4 or 8, and more than it has when it is packed
+  std::size_t elements = 0;
+
+  [[nodiscard]] std::size_t bytes() const;        // when packed
+  [[nodiscard]] std::size_t plain_bytes() const;  // when not
+  bool operator==(const PackedForm&) const = default;
+};
+
+// The form with the fewest bytes these contents fit. None: no form does, or none saves anything. Looks at no more than
+// it must: in an array of real numbers the third pattern comes within a few elements. `integers`: elements are
+// integers, so that they may become bytes or words; whether they have a sign does not matter.
+[[nodiscard]] std::optional<PackedForm> packable(std::span<const std::byte> data, int element_bytes, bool integers);
+
+// Packs into the first `form.bytes()` bytes of `out`. False if the contents do not fit the form (nothing is taken on
+// trust from `packable`), if the array has another size or `out` is too small; `out` is garbage then. The two spans
+// do not overlap.
+[[nodiscard]] bool pack(const PackedForm&, std::span<const std::byte> data, std::span<std::byte> out);
+
+// `packed` is what `pack` made with the same form; `out` has `form.plain_bytes()`. Throws std::invalid_argument for
+// other sizes. The two spans do not overlap.
+void unpack(const PackedForm&, std::span<const std::byte> packed, std::span<std::byte> out);
+
+}  // namespace reprise

@@ -1,0 +1,173 @@
+#include "reprise/report/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "report/words.h"
+#include "reprise/trace/amount.h"
+#include "trace/json_text.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t divergences_named = 3, kept_named = 5;
+
+std::string counted(std::int64_t number, std::string_view noun) {
+  return count(static_cast<std::size_t>(std::max<std::int64_t>(number, 0)), noun);
+}
+
+// Of parts of a step: "0.4 ms", "120 ms", "3.5 s".
+std::string cpu_time(double seconds) {
+  if (seconds >= 0.9995) return duration(seconds);
+  const double milliseconds = 1000 * std::max(seconds, 0.0);
+  return milliseconds < 9.95 ? fmt::format("{:.1f} ms", milliseconds) : fmt::format("{:.0f} ms", milliseconds);
+}
+
+std::string headline(const Summary& summary) {
+  const std::string name = summary.name.empty() ? "session" : printable(summary.name);
+  const std::string steps = summary.steps > 0 ? counted(summary.steps, "step") : "no step yet";
+  if (!summary.budget) return fmt::format("{}: {}, no budget\n", name, steps);
+  return fmt::format("{}: {}, a budget of {}\n", name, steps, format_bytes(*summary.budget));
+}
+
+std::string peaks(const Summary& summary) {
+  std::string text = format_bytes(summary.peak_last_step) + " in the last step";
+  if (summary.peak > summary.peak_last_step) text += fmt::format(", {} in any", format_bytes(summary.peak));
+  text = line("peak", text);
+  if (summary.peak_if_kept) {
+    text += line("", fmt::format("{} if nothing were forgotten: {} of that", format_bytes(*summary.peak_if_kept),
+                                 share_of(summary.peak_last_step, *summary.peak_if_kept)));
+  }
+  return text;
+}
+
+std::string forgotten(const Summary& summary) {
+  std::string text = line("forgotten", summary.forgotten_last_step > 0 ? format_bytes(summary.forgotten_last_step)
+                                                                       : "nothing in the last step");
+  if (summary.packed_last_step > 0) {
+    text += line("packed", fmt::format("{} into {}", format_bytes(summary.packed_last_step),
+                                       format_bytes(summary.packed_to_last_step)));
+  }
+  return text;
+}
+
+std::string work(const Summary& summary) {
+  std::string text;
+  if (summary.replays > 0) {
+    text += line("replays",
+                 fmt::format("{}, in {}", counted(summary.replays, "operator"), cpu_time(summary.replay_seconds)));
+  }
+  if (summary.step_seconds <= 0) return text;
+  std::string added = percent(summary.overhead());
+  if (summary.overhead() > 0) {
+    const double extra = summary.replay_seconds + summary.pack_seconds;
+    const char* what = summary.pack_seconds <= 0     ? "replaying"
+                       : summary.replay_seconds <= 0 ? "packing"
+                                                     : "replaying and packing";
+    added += fmt::format(": {} of {} beside {}", cpu_time(extra), what, cpu_time(summary.step_seconds - extra));
+  }
+  return text + line("overhead", added);
+}
+
+std::string promise(const Summary& summary) {
+  std::string text;
+  if (summary.promised_peak) text += fmt::format("a peak of {}", format_bytes(*summary.promised_peak));
+  if (summary.promised_overhead) {
+    text += fmt::format("{}an overhead of {}", text.empty() ? "" : " and ", percent(*summary.promised_overhead));
+  }
+  return text.empty() ? text : line("", "it promises " + text);
+}
+
+std::string proof(const Summary& summary) {
+  if (!summary.gap) return "";
+  if (*summary.gap <= 0) return line("", "optimal: no plan for its budget costs less");
+  return line("", fmt::format("it costs at most {} more than the best possible plan", percent(*summary.gap)));
+}
+
+std::string plan(const Summary& summary) {
+  const bool has_plan = summary.followed_plan || summary.promised_peak.has_value();
+  std::string state = summary.followed_plan ? "followed from the first operator to the last"
+                      : has_plan            ? "there is one, the last step did not follow it to the end"
+                      : summary.planning    ? "none yet"
+                                            : "none";
+  if (summary.planning) state += has_plan ? "; a new one is being made" : ", it is being made";
+  std::string text = line("plan", state) + promise(summary) + proof(summary);
+  if (summary.smallest_feasible) {
+    text += line("", fmt::format("the smallest budget with a proven plan is {} ({} bytes)",
+                                 format_bytes(*summary.smallest_feasible), *summary.smallest_feasible));
+  }
+  if (summary.traces > 1) {
+    text += line("traces", fmt::format("{}, {} of them with a plan for this budget", summary.traces, summary.plans));
+  }
+  return text;
+}
+
+// The newest first.
+std::string divergences(const Summary& summary) {
+  if (summary.divergences == 0) return "";
+  std::string text = line(
+      "divergences", fmt::format("{}{}", summary.divergences, summary.last_divergences.empty() ? "" : ", the newest:"));
+  const auto& all = summary.last_divergences;
+  for (std::size_t i = 0; i < std::min(divergences_named, all.size()); ++i) {
+    const Divergence& divergence = all[all.size() - 1 - i];
+    text += line("", fmt::format("step {}: {}", divergence.step, divergence.why));
+  }
+  return text;
+}
+
+std::string kept(const Summary& summary) {
+  std::string text;
+  const std::size_t named = std::min(kept_named, summary.kept.size());
+  for (std::size_t i = 0; i < named; ++i) {
+    const KeptOperator& op = summary.kept[i];
+    text += line(i == 0 ? "kept" : "", fmt::format("{} in {} of '{}': {}", format_bytes(op.bytes),
+                                                   counted(op.values, "value"), printable(op.op), op.why));
+  }
+  if (named < summary.kept.size()) {
+    Bytes rest = 0;
+    for (std::size_t i = named; i < summary.kept.size(); ++i) rest += summary.kept[i].bytes;
+    text += line("", fmt::format("and {} more with {}", summary.kept.size() - named, format_bytes(rest)));
+  }
+  return text;
+}
+
+std::string outside_the_budget(const Summary& summary) {
+  std::string text;
+  if (summary.other_devices > 0) {
+    text += line("elsewhere", format_bytes(summary.other_devices) + " on other devices: kept, and not in the budget");
+  }
+  if (summary.before_meter > 0) {
+    text += line(text.empty() ? "elsewhere" : "",
+                 format_bytes(summary.before_meter) + " allocated before the meter was there: not in the budget");
+  }
+  return text;
+}
+
+}  // namespace
+
+double Summary::overhead() const {
+  const double extra = replay_seconds + pack_seconds, rest = step_seconds - extra;
+  return extra > 0 && rest > 0 ? extra / rest : 0;
+}
+
+std::string to_text(const Summary& summary) {
+  std::string text = headline(summary);
+  if (summary.steps > 0) {
+    text += peaks(summary) + forgotten(summary) + work(summary) + plan(summary) + divergences(summary);
+    if (summary.verified > 0) text += line("verified", counted(summary.verified, "value") + ", bit for bit");
+    text += kept(summary) + outside_the_budget(summary);
+  }
+  if (summary.resident > 0) {
+    text += line("now", fmt::format("{} live, {} resident in the process", format_bytes(summary.live),
+                                    format_bytes(summary.resident)));
+  }
+  return text;
+}
+
+std::ostream& operator<<(std::ostream& out, const Summary& summary) {
+  return out << to_text(summary);
+}
+
+}  // namespace reprise

@@ -1,0 +1,58 @@
+#include <nlohmann/json.hpp>
+
+#include "reprise/report/summary.h"
+
+namespace reprise {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class T>
+Json or_null(const std::optional<T>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
+}  // namespace
+
+std::string json_line(const Summary& summary) {
+  Json divergences = Json::array(), kept = Json::array();
+  for (const Divergence& divergence : summary.last_divergences) {
+    divergences.push_back({{"step", divergence.step}, {"why", divergence.why}});
+  }
+  for (const KeptOperator& op : summary.kept) {
+    kept.push_back({{"op", op.op}, {"why", op.why}, {"values", op.values}, {"bytes", op.bytes}});
+  }
+  const Json json = {{"name", summary.name},
+                     {"steps", summary.steps},
+                     {"budget_bytes", or_null(summary.budget)},
+                     {"live_bytes", summary.live},
+                     {"peak_last_step_bytes", summary.peak_last_step},
+                     {"peak_bytes", summary.peak},
+                     {"peak_if_kept_bytes", or_null(summary.peak_if_kept)},
+                     {"forgotten_last_step_bytes", summary.forgotten_last_step},
+                     {"packed_last_step_bytes", summary.packed_last_step},
+                     {"packed_to_last_step_bytes", summary.packed_to_last_step},
+                     {"other_devices_bytes", summary.other_devices},
+                     {"before_meter_bytes", summary.before_meter},
+                     {"resident_bytes", summary.resident},
+                     {"replays", summary.replays},
+                     {"replay_seconds", summary.replay_seconds},
+                     {"pack_seconds", summary.pack_seconds},
+                     {"step_seconds", summary.step_seconds},
+                     {"overhead", summary.overhead()},
+                     {"traces", summary.traces},
+                     {"plans", summary.plans},
+                     {"planning", summary.planning},
+                     {"followed_plan", summary.followed_plan},
+                     {"promised_peak_bytes", or_null(summary.promised_peak)},
+                     {"promised_overhead", or_null(summary.promised_overhead)},
+                     {"gap", or_null(summary.gap)},
+                     {"smallest_feasible_bytes", or_null(summary.smallest_feasible)},
+                     {"divergences", summary.divergences},
+                     {"last_divergences", std::move(divergences)},
+                     {"verified", summary.verified},
+                     {"kept", std::move(kept)}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace reprise

@@ -1,0 +1,205 @@
+// What a session did, for people and for programs.
+#include "reprise/report/summary.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace reprise {
+namespace {
+
+constexpr Bytes MiB = Bytes{1} << 20;
+
+std::string text_of(const Summary& summary) {
+  std::ostringstream out;
+  out << summary;
+  return out.str();
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+Summary usual() {
+  Summary summary;
+  summary.name = "gpt";
+  summary.steps = 120;
+  summary.budget = 512 * MiB;
+  summary.live = 96 * MiB;
+  summary.peak_last_step = 500 * MiB;
+  summary.peak = 511 * MiB;
+  summary.peak_if_kept = 1000 * MiB;
+  summary.forgotten_last_step = 600 * MiB;
+  summary.packed_last_step = 64 * MiB;
+  summary.packed_to_last_step = 2 * MiB;
+  summary.resident = 600 * MiB;
+  summary.replays = 311;
+  summary.replay_seconds = 0.05;
+  summary.pack_seconds = 0.01;
+  summary.step_seconds = 1.06;
+  summary.traces = 1;
+  summary.plans = 1;
+  summary.followed_plan = true;
+  summary.promised_peak = 499 * MiB;
+  summary.promised_overhead = 0.058;
+  summary.gap = 0.021;
+  summary.verified = 1204;
+  return summary;
+}
+
+TEST(Summary, OverheadIsReplayingAndPackingOverTheRest) {
+  EXPECT_NEAR(usual().overhead(), 0.06, 1e-12);
+}
+
+TEST(Summary, OverheadIsZeroIfNothingWasMeasured) {
+  EXPECT_EQ(Summary{}.overhead(), 0);
+  Summary odd;
+  odd.replay_seconds = 1;
+  odd.step_seconds = 1;
+  EXPECT_EQ(odd.overhead(), 0) << "clocks that do not agree make no infinity";
+}
+
+TEST(SummaryText, TellsWhatAStepNeededAndWhatItCost) {
+  EXPECT_EQ(text_of(usual()),
+            "gpt: 120 steps, a budget of 512.00 MiB\n"
+            "  peak        500.00 MiB in the last step, 511.00 MiB in any\n"
+            "              1000.00 MiB if nothing were forgotten: 0.50 of that\n"
+            "  forgotten   600.00 MiB\n"
+            "  packed      64.00 MiB into 2.00 MiB\n"
+            "  replays     311 operators, in 50 ms\n"
+            "  overhead    6.0 %: 60 ms of replaying and packing beside 1.0 s\n"
+            "  plan        followed from the first operator to the last\n"
+            "              it promises a peak of 499.00 MiB and an overhead of 5.8 %\n"
+            "              it costs at most 2.1 % more than the best possible plan\n"
+            "  verified    1204 values, bit for bit\n"
+            "  now         96.00 MiB live, 600.00 MiB resident in the process\n");
+}
+
+TEST(SummaryText, OfASessionWithoutStepsIsShort) {
+  Summary summary;
+  summary.name = "session";
+  EXPECT_EQ(text_of(summary), "session: no step yet, no budget\n");
+}
+
+TEST(SummaryText, SaysNothingAboutWhatDidNotHappen) {
+  Summary summary;
+  summary.name = "session";
+  summary.steps = 1;
+  summary.peak = summary.peak_last_step = 5 * MiB;
+  summary.step_seconds = 0.5;
+  EXPECT_EQ(text_of(summary),
+            "session: 1 step, no budget\n"
+            "  peak        5.00 MiB in the last step\n"
+            "  forgotten   nothing in the last step\n"
+            "  overhead    0 %\n"
+            "  plan        none\n");
+}
+
+TEST(SummaryText, TellsHowThePlanStands) {
+  Summary summary = usual();
+  summary.followed_plan = false;
+  EXPECT_TRUE(has(text_of(summary), "  plan        there is one, the last step did not follow it to the end\n"));
+  summary.planning = true;
+  EXPECT_TRUE(has(text_of(summary), "did not follow it to the end; a new one is being made\n"));
+  summary.promised_peak.reset();
+  summary.promised_overhead.reset();
+  summary.gap.reset();
+  EXPECT_TRUE(has(text_of(summary), "  plan        none yet, it is being made\n  verified")) << text_of(summary);
+  summary.planning = false;
+  summary.smallest_feasible = 600 * MiB;
+  EXPECT_TRUE(has(text_of(summary),
+                  "  plan        none\n"
+                  "              the smallest budget with a proven plan is 600.00 MiB (629145600 bytes)\n"));
+}
+
+TEST(SummaryText, CallsAPlanWithoutGapOptimal) {
+  Summary summary = usual();
+  summary.gap = 0;
+  EXPECT_TRUE(has(text_of(summary), "              optimal: no plan for its budget costs less\n"));
+}
+
+TEST(SummaryText, CountsTracesOnlyIfTheyDiffer) {
+  Summary summary = usual();
+  EXPECT_FALSE(has(text_of(summary), "traces"));
+  summary.traces = 3;
+  EXPECT_TRUE(has(text_of(summary), "  traces      3, 1 of them with a plan for this budget\n"));
+}
+
+TEST(SummaryText, NamesTheNewestDivergencesFirst) {
+  Summary summary = usual();
+  summary.divergences = 14;
+  for (int i = 5; i < 15; ++i) summary.last_divergences.push_back({i, "expected a, but b came"});
+  const std::string text = text_of(summary);
+  EXPECT_TRUE(has(text,
+                  "  divergences 14, the newest:\n"
+                  "              step 14: expected a, but b came\n"
+                  "              step 13: expected a, but b came\n"
+                  "              step 12: expected a, but b came\n"
+                  "  verified"))
+      << text;
+}
+
+TEST(SummaryText, NamesWhatIsKeptAndWhy) {
+  Summary summary = usual();
+  summary.kept = {{"aten::nonzero", "its size depends on its contents", 1, 3 * MiB},
+                  {"my::op", "it has no recipe", 2, MiB}};
+  EXPECT_TRUE(has(text_of(summary),
+                  "  kept        3.00 MiB in 1 value of 'aten::nonzero': its size depends on its contents\n"
+                  "              1.00 MiB in 2 values of 'my::op': it has no recipe\n"));
+  for (int i = 0; i < 5; ++i) summary.kept.push_back({"small", "why", 1, 1024});
+  EXPECT_TRUE(has(text_of(summary), "              and 2 more with 2.00 KiB\n")) << text_of(summary);
+}
+
+TEST(SummaryText, NamesWhatTheBudgetDoesNotCount) {
+  Summary summary = usual();
+  summary.before_meter = 100;
+  EXPECT_TRUE(has(text_of(summary), "  elsewhere   100 B allocated before the meter was there: not in the budget\n"));
+  summary.other_devices = 2 * MiB;
+  EXPECT_TRUE(has(text_of(summary),
+                  "  elsewhere   2.00 MiB on other devices: kept, and not in the budget\n"
+                  "              100 B allocated before the meter was there: not in the budget\n"));
+}
+
+TEST(SummaryText, HasNoSpacesAtTheEndsOfLines) {
+  Summary summary = usual();
+  summary.divergences = 1;
+  summary.kept = {{"op", "why", 1, 1}};
+  const std::string text = text_of(summary);
+  EXPECT_FALSE(has(text, " \n"));
+  EXPECT_TRUE(text.ends_with("process\n"));
+  EXPECT_FALSE(has(text, "\n\n"));
+}
+
+TEST(SummaryJson, HasEveryNumberAndNullForNone) {
+  Summary summary = usual();
+  summary.divergences = 1;
+  summary.last_divergences = {{7, "another shape"}};
+  summary.kept = {{"aten::nonzero", "why", 1, 3}};
+  nlohmann::json json = nlohmann::json::parse(json_line(summary));
+  EXPECT_EQ(json["name"], "gpt");
+  EXPECT_EQ(json["budget_bytes"], 512 * MiB);
+  EXPECT_EQ(json["peak_bytes"], 511 * MiB);
+  EXPECT_EQ(json["promised_peak_bytes"], 499 * MiB);
+  EXPECT_NEAR(json["overhead"].get<double>(), 0.06, 1e-12);
+  EXPECT_EQ(json["followed_plan"], true);
+  EXPECT_EQ(json["last_divergences"][0]["step"], 7);
+  EXPECT_EQ(json["kept"][0]["op"], "aten::nonzero");
+  EXPECT_TRUE(json["smallest_feasible_bytes"].is_null());
+  EXPECT_EQ(json_line(summary).find('\n'), std::string::npos);
+
+  json = nlohmann::json::parse(json_line(Summary{}));
+  for (const char* key : {"budget_bytes", "peak_if_kept_bytes", "promised_peak_bytes", "promised_overhead", "gap"}) {
+    EXPECT_TRUE(json.contains(key) && json[key].is_null()) << key;
+  }
+}
+
+TEST(SummaryJson, IsJsonWhateverTheNamesAre) {
+  Summary summary = usual();
+  summary.name = "line\nbreak \"quoted\" \xff";
+  EXPECT_TRUE(nlohmann::json::parse(json_line(summary)).is_object());
+  EXPECT_TRUE(text_of(summary).starts_with("line?break"));
+}
+
+}  // namespace
+}  // namespace reprise

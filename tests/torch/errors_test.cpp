@@ -1,0 +1,71 @@
+// What the errors of a session say.
+#include "reprise/torch/errors.h"
+
+#include <gtest/gtest.h>
+
+namespace reprise {
+namespace {
+
+bool has(const std::exception& error, const std::string& part) {
+  return std::string(error.what()).find(part) != std::string::npos;
+}
+
+TEST(BudgetErrors, SayWhatIsNeededAndWhatThereIsToTheByte) {
+  const BudgetError error(
+      {.budget = 106231344, .live = 97945088, .requested = 8388672, .pinned = {}, .smallest_feasible = {}});
+  EXPECT_STREQ(error.what(),
+               "[budget] 106333760 bytes (101.41 MiB) are needed (97945088 live and not forgettable + 8388672 "
+               "requested), the budget is 106231344 bytes (101.31 MiB)");
+  EXPECT_EQ(error.need(), 106333760);
+}
+
+TEST(BudgetErrors, NameWhatIsPinnedAndTheSmallestBudgetThatWorks) {
+  const BudgetError error({.budget = 10,
+                           .live = 3 << 20,
+                           .requested = 5,
+                           .pinned = {{"parameters and other bytes", 2 << 20}, {"aten::nonzero", 1 << 20}},
+                           .smallest_feasible = 4 << 20});
+  EXPECT_TRUE(has(error,
+                  "the budget is 10 bytes; pinned: parameters and other bytes 2.00 MiB, aten::nonzero 1.00 MiB; "
+                  "the smallest budget with a proven plan is 4194304 bytes (4.00 MiB)"))
+      << error.what();
+}
+
+TEST(BudgetErrors, AddUpWhatIsPinnedIfItIsMuch) {
+  BudgetError::Facts facts;
+  for (int i = 0; i < 10; ++i) facts.pinned.push_back({"op", 1024});
+  EXPECT_TRUE(has(BudgetError(facts), "op 1.00 KiB and 4 more with 4.00 KiB")) << BudgetError(facts).what();
+  EXPECT_EQ(BudgetError(facts).facts().pinned.size(), 10u);
+}
+
+TEST(MismatchErrors, NameOperatorValueAndBlock) {
+  const MismatchError error({.op = "my::noise", .operator_index = 34, .value = 12, .block = 3, .blocks = 16});
+  EXPECT_TRUE(has(error, "[verify] value 12 of operator 34 'my::noise' was forgotten")) << error.what();
+  EXPECT_TRUE(has(error, "of its 16 blocks of 64 KiB the first that differs is block 3"));
+  EXPECT_TRUE(has(error, "session.touched(tensor)"));
+  EXPECT_TRUE(has(error, "kept from now on"));
+  EXPECT_EQ(error.facts().block, 3u);
+}
+
+TEST(MismatchErrors, OfSmallValuesDoNotSpeakOfBlocks) {
+  EXPECT_FALSE(has(MismatchError({.op = "op", .operator_index = 1, .value = 2, .block = 0, .blocks = 1}), "block"));
+}
+
+TEST(ChangedInputErrors, NameOperatorAndArgument) {
+  const ChangedInputError error({.op = "aten::linear", .operator_index = 7, .argument = 1, .argument_name = "weight"});
+  EXPECT_TRUE(has(error, "[replay] argument 1 'weight' of operator 7 'aten::linear' was written while nobody recorded"))
+      << error.what();
+  EXPECT_EQ(error.facts().argument_name, "weight");
+  EXPECT_TRUE(has(ChangedInputError({.op = "op", .operator_index = 0, .argument = 2, .argument_name = ""}),
+                  "argument 2 of operator 0 'op'"));
+}
+
+TEST(SessionErrors, HaveOneBase) {
+  EXPECT_THROW(throw BudgetError({}), SessionError);
+  EXPECT_THROW(throw MismatchError({}), SessionError);
+  EXPECT_THROW(throw ChangedInputError({}), SessionError);
+  EXPECT_THROW(throw BudgetError({}), Error);
+}
+
+}  // namespace
+}  // namespace reprise

@@ -1,0 +1,124 @@
+// A fault at every allocation of a step, in every regime: an exception, then a clean step with the right bits, and
+// nothing leaked.
+#include <gtest/gtest.h>
+
+#include <new>
+
+#include "reprise/torch/session.h"
+#include "torch/meter.h"
+#include "torch/small_training.h"
+
+namespace reprise {
+namespace {
+
+namespace nn = torch::nn;
+using testing::difference;
+using testing::Snapshot;
+
+// Nothing here has a state that a broken step would leave changed, besides gradients and generator.
+class Faults : public ::testing::Test {
+ protected:
+  Faults() {
+    torch::manual_seed(5);
+    x_ = torch::randn({4, 3, 8, 8});
+    model_ = nn::Sequential(nn::Conv2d(nn::Conv2dOptions(3, 8, 3)),
+                            nn::BatchNorm2d(nn::BatchNorm2dOptions(8).track_running_stats(false)),
+                            nn::ReLU(nn::ReLUOptions(true)), nn::Flatten(), nn::Linear(8 * 36, 64), nn::Dropout(0.3),
+                            nn::Tanh(), nn::Linear(64, 64), nn::GELU(), nn::Linear(64, 1));
+    expected_ = step();
+    model_->zero_grad();
+    level_ = meter::live();
+    meter::mark_peak();
+    (void)step();
+    peak_ = meter::peak();
+    model_->zero_grad();
+  }
+  ~Faults() override { meter::fail_after(-1); }
+
+  std::vector<Snapshot> step() {
+    model_->zero_grad();
+    torch::manual_seed(6);
+    const auto loss = model_->forward(x_).pow(2).mean();
+    loss.backward();
+    return testing::snapshots(testing::gradients(*model_, {loss}));
+  }
+
+  Bytes budget(double share) const { return level_ + static_cast<Bytes>(share * static_cast<double>(peak_ - level_)); }
+
+  // Whether an allocation failed.
+  bool step_with_fault(Session& session, std::int64_t at) {
+    bool failed = false;
+    meter::fail_after(at);
+    try {
+      auto step_of_session = session.step();
+      EXPECT_EQ(difference(expected_, step()), "") << "no exception, so it is as always";
+    } catch (const std::bad_alloc&) {
+      failed = true;
+    }
+    const bool reached = failed;
+    meter::fail_after(-1);
+    model_->zero_grad();
+    return reached;
+  }
+
+  void expect_clean_step(Session& session) {
+    {
+      auto step_of_session = session.step();
+      EXPECT_EQ(difference(expected_, step()), "");
+      model_->zero_grad();
+    }
+    EXPECT_EQ(meter::live(), level_) << "leaked";
+  }
+
+  void fail_everywhere(Session& session) {
+    std::int64_t at = 0;
+    for (; at < 2000; ++at) {
+      SCOPED_TRACE("allocation " + std::to_string(at));
+      const bool failed = step_with_fault(session, at);
+      EXPECT_EQ(meter::live(), level_) << "leaked by the step that failed";
+      expect_clean_step(session);
+      if (!failed || HasFailure()) break;
+    }
+    EXPECT_GT(at, 30) << "it has more allocations than that";
+    EXPECT_LT(at, 2000);
+  }
+
+  nn::Sequential model_{nullptr};
+  at::Tensor x_;
+  std::vector<Snapshot> expected_;
+  Bytes level_ = 0, peak_ = 0;
+};
+
+TEST_F(Faults, WhileNothingIsForgotten) {
+  Session session(testing::within(no_limit));
+  fail_everywhere(session);
+}
+
+TEST_F(Faults, WhileEverythingIsForgotten) {
+  Session session(testing::forgetting_everything());
+  fail_everywhere(session);
+}
+
+TEST_F(Faults, UnderABudget) {
+  Session session(testing::within(budget(0.85)));
+  expect_clean_step(session);
+  fail_everywhere(session);
+}
+
+TEST_F(Faults, WhileAPlanIsFollowed) {
+  Session session(testing::within(budget(0.85), std::chrono::milliseconds(200)));
+  for (int i = 0; i < 3; ++i) {
+    expect_clean_step(session);
+    session.wait_for_plan();
+  }
+  expect_clean_step(session);
+  EXPECT_TRUE(session.summary().followed_plan);
+  fail_everywhere(session);
+  expect_clean_step(session);
+  session.wait_for_plan();
+  expect_clean_step(session);
+  EXPECT_TRUE(session.summary().followed_plan) << "still, or again";
+}
+
+}  // namespace
+}  // namespace reprise

@@ -1,0 +1,156 @@
+// Hooks and errors: the user's code runs once, and what it throws comes out.
+#include "torch/trap.h"
+
+namespace reprise::testing {
+namespace {
+
+namespace nn = torch::nn;
+
+const Traps traps({
+    {"HooksOfTensorsFireOnce",
+     [] {
+       nn::Linear one(32, 64), two(64, 1);
+       const auto x = torch::randn({96, 32});
+       return [=]() mutable {
+         int fired = 0;
+         const auto h = one(x);
+         h.register_hook([&](const at::Tensor& gradient) {
+           ++fired;
+           return gradient * 2;
+         });
+         two(torch::tanh(h)).pow(2).sum().backward();
+         return gradients(*one, gradients(*two, {torch::full({1}, fired)}));
+       };
+     }},
+    {"GradientsOfActivationsAreRetained",
+     [] {
+       nn::Linear one(32, 64), two(64, 1);
+       const auto x = torch::randn({96, 32});
+       return [=]() mutable {
+         const auto h = torch::tanh(one(x));
+         h.retain_grad();
+         two(torch::gelu(h)).pow(2).sum().backward();
+         return gradients(*one, gradients(*two, {h.grad()}));
+       };
+     }},
+    {"ForwardOfTheUserRunsOnce",
+     [] {
+       nn::Linear one(32, 64);
+       const auto x = torch::randn({96, 32});
+       return [=]() mutable {
+         int calls = 0;
+         const auto layer = [&](const at::Tensor& z) {
+           ++calls;
+           return torch::gelu(torch::tanh(one(z)));
+         };
+         layer(x).pow(2).sum().backward();
+         return gradients(*one, {torch::full({1}, calls)});
+       };
+     }},
+    {"HookRunsOperatorsOfItsOwn",
+     [] {
+       nn::Linear one(32, 64);
+       const auto x = torch::randn({96, 32});
+       return [=]() mutable {
+         at::Tensor seen;
+         const auto h = torch::tanh(one(x));
+         h.register_hook([&](const at::Tensor& gradient) {
+           at::AutoGradMode with_grad(true);
+           const auto probe = torch::randn({96, 64}, torch::requires_grad());
+           (torch::sigmoid(torch::tanh(probe)) * gradient).sum().backward();
+           seen = probe.grad();
+         });
+         (h * torch::sigmoid(h)).sum().backward();
+         return gradients(*one, {seen});
+       };
+     }},
+    {"HookOfAParameterClipsItsGradient",
+     [] {
+       nn::Sequential model(nn::Linear(32, 64), nn::Tanh(), nn::Linear(64, 1));
+       for (auto& parameter : model->parameters()) {
+         parameter.register_hook([](const at::Tensor& gradient) { return gradient.clamp(-0.01, 0.01); });
+       }
+       const auto x = torch::randn({96, 32});
+       return [=]() mutable {
+         model->forward(x).pow(2).mean().backward();
+         return gradients(*model);
+       };
+     }},
+    {"HookThrows",
+     [] {
+       nn::Linear one(32, 64);
+       const auto x = torch::randn({96, 32});
+       return [=]() mutable {
+         const auto h = torch::tanh(one(x));
+         h.register_hook([](const at::Tensor&) -> at::Tensor { throw std::runtime_error("the hook gave up"); });
+         torch::sin(torch::gelu(h)).sum().backward();
+         return gradients(*one);
+       };
+     },
+     1, true},
+    {"UserThrowsBetweenForwardAndBackward",
+     [] {
+       nn::Linear one(32, 64);
+       const auto x = torch::randn({96, 32});
+       return [=]() mutable -> Tensors {
+         const auto loss = torch::sin(torch::tanh(one(x))).sum();
+         if (loss.defined()) throw std::runtime_error("the user gave up");
+         return gradients(*one);
+       };
+     },
+     1, true},
+    {"OperatorThrows",
+     [] {
+       nn::Linear one(32, 64);
+       const auto x = torch::randn({96, 32});
+       return [=]() mutable {
+         const auto h = torch::tanh(one(x));
+         torch::matmul(h, torch::randn({3, 3})).sum().backward();
+         return gradients(*one);
+       };
+     },
+     1, true},
+    {"OperatorThatWritesInPlaceThrowsAndTheUserGoesOn",
+     [] {
+       nn::Linear one(32, 64);
+       const auto x = torch::randn({96, 32});
+       return [=]() mutable {
+         auto h = torch::tanh(one(x));
+         auto k = h * 2;
+         try {
+           k.add_(torch::ones({3, 3}));
+         } catch (const c10::Error&) {
+         }
+         try {
+           (void)k.index({torch::full({1}, 1000, torch::kLong)});
+         } catch (const c10::Error&) {
+         }
+         (torch::exp(k) * h).sum().backward();
+         return gradients(*one);
+       };
+     }},
+    {"BackwardThrowsInAFunctionOfTheUserAndTheGraphIsUsedAgain",
+     [] {
+       nn::Linear one(32, 64);
+       const auto x = torch::randn({96, 32});
+       return [=]() mutable {
+         bool angry = true;
+         const auto h = torch::tanh(one(x));
+         h.register_hook([&](const at::Tensor& gradient) {
+           if (angry) throw std::runtime_error("not now");
+           return gradient;
+         });
+         const auto loss = torch::sin(torch::gelu(h)).sum();
+         try {
+           loss.backward({}, true);
+         } catch (const std::runtime_error&) {
+         }
+         angry = false;
+         loss.backward();
+         return gradients(*one);
+       };
+     }},
+});
+
+}  // namespace
+}  // namespace reprise::testing

@@ -1,0 +1,270 @@
+// Traces and plans of sessions: found in the background, given by the user, kept in a folder, left when steps differ.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "reprise/plan/planner.h"
+#include "reprise/simulate/simulate.h"
+#include "reprise/torch/session.h"
+#include "reprise/trace/files.h"
+#include "support/temporary_folder.h"
+#include "torch/small_training.h"
+
+namespace reprise {
+namespace {
+
+using testing::difference;
+using testing::SmallTraining;
+using testing::TemporaryFolder;
+using testing::within;
+
+constexpr std::chrono::milliseconds soon(300);
+
+PlanResult planned(const Trace& trace, Bytes budget) {
+  PlanOptions options;
+  options.budget = budget;
+  options.time_limit = soon;
+  return make_plan(trace, options);
+}
+
+SessionOptions kept_in(const std::filesystem::path& folder, Bytes budget) {
+  SessionOptions options = within(budget, soon);
+  options.plans = folder;
+  return options;
+}
+
+void train(Session& session, SmallTraining& training, std::int64_t rows = 0) {
+  {
+    auto step = session.step();
+    EXPECT_EQ(difference(training.expected(rows), training.step(rows)), "");
+    training.drop_gradients();
+  }
+  EXPECT_LE(session.summary().peak_last_step, session.budget());
+}
+
+// Until a step has followed a plan, at most so many steps. Other bytes may differ in the second step and then the trace
+// is planned once more.
+bool follows(Session& session, SmallTraining& training, int steps = 4) {
+  for (int i = 0; i < steps; ++i) {
+    train(session, training);
+    if (session.summary().followed_plan) return true;
+    session.wait_for_plan();
+  }
+  return false;
+}
+
+std::size_t files_in(const TemporaryFolder& folder) {
+  const std::filesystem::directory_iterator files(folder.path());
+  return static_cast<std::size_t>(std::distance(begin(files), end(files)));
+}
+
+TEST(SessionTrace, IsThereAfterACompleteStepAndPassesTheCheck) {
+  SmallTraining training;
+  Session session;
+  EXPECT_EQ(session.trace(), std::nullopt);
+  train(session, training);
+  const std::optional<Trace> trace = session.trace();
+  ASSERT_TRUE(trace.has_value());
+  EXPECT_NO_THROW(check(*trace));
+  EXPECT_GE(trace->operators.size(), 24u) << "six layers of four operators";
+  EXPECT_GT(trace->moments.size(), trace->operators.size()) << "there are events";
+  EXPECT_GT(trace->total_cost(), 0);
+}
+
+TEST(SessionTrace, HasThePeakOfThePlainRun) {
+  SmallTraining training;
+  Session session;
+  train(session, training);
+  const Trace trace = session.trace().value();
+  const Simulation kept = simulate(trace, keep_everything(trace), {.check_budget = false});
+  EXPECT_TRUE(kept.valid());
+  EXPECT_NEAR(static_cast<double>(kept.peak), static_cast<double>(training.peak()),
+              0.005 * static_cast<double>(training.peak()));
+  EXPECT_EQ(session.summary().peak_if_kept, kept.peak);
+}
+
+TEST(SessionTrace, CanBePlannedAndSaved) {
+  SmallTraining training;
+  Session session;
+  train(session, training);
+  const Trace trace = session.trace().value();
+  const PlanResult result = planned(trace, training.budget(0.6));
+  EXPECT_TRUE(result.has_plan());
+  const TemporaryFolder folder;
+  write_trace(folder / "trace.json", trace);
+  EXPECT_EQ(read_trace(folder / "trace.json"), trace);
+}
+
+TEST(SessionPlan, IsFollowedFromThenOn) {
+  SmallTraining training;
+  Session session(within(training.budget(0.6), soon));
+  train(session, training);
+  EXPECT_FALSE(session.summary().followed_plan);
+  EXPECT_GT(session.summary().replays, 0);
+  session.wait_for_plan();
+  ASSERT_TRUE(follows(session, training));
+  train(session, training);
+  const Summary summary = session.summary();
+  EXPECT_TRUE(summary.followed_plan);
+  EXPECT_FALSE(summary.planning);
+  EXPECT_EQ(summary.traces, 1);
+  EXPECT_EQ(summary.plans, 1);
+  EXPECT_EQ(summary.divergences, 0);
+  ASSERT_TRUE(summary.promised_peak && summary.promised_overhead && summary.gap);
+  EXPECT_LE(*summary.promised_peak, session.budget());
+  EXPECT_LE(summary.peak_last_step, *summary.promised_peak) << "never more than promised";
+  EXPECT_GE(*summary.gap, 0);
+  EXPECT_GT(*summary.promised_overhead, 0);
+}
+
+TEST(SessionPlan, IsNotMadeIfThereIsNoTimeForIt) {
+  SmallTraining training;
+  Session session(within(training.budget(0.6)));
+  for (int i = 0; i < 3; ++i) {
+    train(session, training);
+    session.wait_for_plan();
+    EXPECT_FALSE(session.summary().followed_plan);
+  }
+  EXPECT_EQ(session.summary().plans, 0);
+}
+
+TEST(SessionPlan, IsKeptForEveryShape) {
+  SmallTraining training;
+  Session session(within(training.budget(0.6), soon));
+  for (int i = 0; i < 3; ++i) {
+    for (const int rows : {256, 240}) {
+      train(session, training, rows);
+      session.wait_for_plan();
+    }
+  }
+  for (const int rows : {240, 256, 256, 240}) {
+    train(session, training, rows);
+    EXPECT_TRUE(session.summary().followed_plan) << rows;
+  }
+  EXPECT_EQ(session.summary().traces, 2);
+  EXPECT_EQ(session.summary().plans, 2);
+}
+
+TEST(SessionPlan, IsLeftWhenAStepIsDifferentAndTheSummarySaysWhy) {
+  SmallTraining training;
+  Session session(within(training.budget(0.6), soon));
+  ASSERT_TRUE(follows(session, training));
+  const std::int64_t steps = session.summary().steps;
+  train(session, training, 200);
+  EXPECT_FALSE(session.summary().followed_plan);
+  training.model()->eval();
+  {
+    auto step = session.step();
+    (void)training.step();
+    training.drop_gradients();
+  }
+  training.model()->train();
+  const Summary summary = session.summary();
+  EXPECT_GE(summary.divergences, 1);
+  ASSERT_FALSE(summary.last_divergences.empty());
+  for (const Divergence& divergence : summary.last_divergences) {
+    EXPECT_GT(divergence.step, steps);
+    EXPECT_NE(divergence.why.find("aten::"), std::string::npos) << divergence.why;
+  }
+}
+
+TEST(SessionPlan, IsMadeAgainForAnotherBudget) {
+  SmallTraining training;
+  Session session(within(training.budget(0.7), soon));
+  ASSERT_TRUE(follows(session, training));
+  session.budget(training.budget(0.5));
+  ASSERT_TRUE(follows(session, training));
+  ASSERT_TRUE(session.summary().promised_peak.has_value());
+  EXPECT_LE(*session.summary().promised_peak, session.budget());
+}
+
+TEST(SessionPlan, IsMadeAgainWhenOtherBytesGrow) {
+  SmallTraining training;
+  const Bytes budget = training.budget(0.7);
+  Session session(within(budget, soon));
+  ASSERT_TRUE(follows(session, training));
+  const auto ballast = torch::zeros({(training.peak() - training.level()) / 4 / 5});
+  EXPECT_TRUE(follows(session, training)) << "with another plan";
+  EXPECT_LE(session.summary().peak, budget);
+}
+
+TEST(SessionPlan, OfTheUserIsFollowed) {
+  SmallTraining training;
+  const Bytes budget = training.budget(0.6);
+  Session session(within(budget));
+  train(session, training);
+  train(session, training);
+  const PlanResult result = planned(session.trace().value(), budget);
+  ASSERT_TRUE(result.has_plan());
+  session.use(result.plan);
+  train(session, training);
+  const Summary summary = session.summary();
+  EXPECT_TRUE(summary.followed_plan);
+  EXPECT_EQ(summary.promised_peak, result.simulation.peak);
+  train(session, training, 100);
+  EXPECT_FALSE(session.summary().followed_plan) << "it was made for something else";
+}
+
+TEST(SessionPlan, OfTheUserHasToBeValid) {
+  SmallTraining training;
+  Session session(within(training.budget(0.6)));
+  train(session, training);
+  Plan plan = keep_everything(session.trace().value());
+  plan.budget = 1;
+  EXPECT_THROW(session.use(plan), BadInput);
+  plan.budget = session.budget();
+  plan.actions.push_back(Action::drop(1'000'000));
+  EXPECT_THROW(session.use(plan), BadInput);
+  train(session, training);
+}
+
+TEST(SessionPlans, AreFollowedByTheNextSessionFromItsSecondStepOn) {
+  const TemporaryFolder folder;
+  SmallTraining training;
+  const SessionOptions options = kept_in(folder / "deep" / "plans", training.budget(0.6));
+  {
+    Session session(options);
+    ASSERT_TRUE(follows(session, training));
+  }
+  EXPECT_FALSE(std::filesystem::is_empty(options.plans));
+  Session session(options);
+  train(session, training);
+  train(session, training);
+  EXPECT_TRUE(session.summary().followed_plan);
+}
+
+TEST(SessionPlans, OfOtherModelsAndBudgetsAreIgnored) {
+  const TemporaryFolder folder;
+  SmallTraining training, other(5, 48, 256);
+  {
+    Session session(kept_in(folder.path(), other.budget(0.7)));
+    ASSERT_TRUE(follows(session, other));
+  }
+  ASSERT_GT(files_in(folder), 0u);
+  for (const double share : {0.5, 0.8}) {
+    Session session(kept_in(folder.path(), training.budget(share)));
+    EXPECT_TRUE(follows(session, training));
+  }
+}
+
+TEST(SessionPlans, ThatAreDamagedAreIgnored) {
+  const TemporaryFolder folder;
+  SmallTraining training;
+  const SessionOptions options = kept_in(folder.path(), training.budget(0.6));
+  {
+    Session session(options);
+    ASSERT_TRUE(follows(session, training));
+  }
+  ASSERT_GT(files_in(folder), 0u);
+  std::vector<std::filesystem::path> files;
+  for (const auto& file : std::filesystem::directory_iterator(folder.path())) files.push_back(file.path());
+  for (const auto& file : files) std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+  folder.write("noise.json", "{\"not\": \"a plan\"");
+  folder.write("readme.txt", "nothing to see here");
+  std::filesystem::create_directory(folder / "folder.json");
+  Session session(options);
+  EXPECT_TRUE(follows(session, training));
+}
+
+}  // namespace
+}  // namespace reprise

@@ -1,0 +1,244 @@
+// A session and its steps: budgets that bind, that change, that cannot be; sessions switched off, closed, destroyed.
+#include "reprise/torch/session.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "torch/meter.h"
+#include "torch/small_training.h"
+
+namespace reprise {
+namespace {
+
+using testing::difference;
+using testing::SmallTraining;
+using testing::within;
+
+TEST(Session, WithoutALimitForgetsNothingAndCostsNoBytes) {
+  SmallTraining training;
+  const Bytes peak = training.peak();
+  Session session;
+  EXPECT_EQ(session.budget(), no_limit);
+  {
+    auto step = session.step();
+    EXPECT_EQ(difference(training.expected(), training.step()), "");
+  }
+  const Summary summary = session.summary();
+  EXPECT_EQ(summary.steps, 1);
+  EXPECT_EQ(summary.budget, std::nullopt);
+  EXPECT_EQ(summary.replays, 0);
+  EXPECT_EQ(summary.forgotten_last_step, 0);
+  EXPECT_EQ(summary.peak, peak);
+}
+
+TEST(Session, KeepsLiveBytesWithinItsBudgetAndGradientsToTheBit) {
+  SmallTraining training;
+  for (const double share : {0.9, 0.7, 0.5}) {
+    SCOPED_TRACE(share);
+    Session session(within(training.budget(share)));
+    meter::mark_peak();
+    {
+      auto step = session.step();
+      EXPECT_EQ(difference(training.expected(), training.step()), "");
+      EXPECT_LE(meter::peak(), session.budget());
+    }
+    const Summary summary = session.summary();
+    EXPECT_LE(summary.peak_last_step, session.budget());
+    EXPECT_GE(summary.peak_last_step, session.budget() / 2) << "the peak is measured";
+    EXPECT_GT(summary.forgotten_last_step + summary.packed_last_step, 0);
+    training.drop_gradients();
+  }
+}
+
+TEST(Session, LeavesNothingBehind) {
+  SmallTraining training;
+  (void)training.peak();
+  const Bytes before = meter::live();
+  {
+    Session session(within(training.budget(0.6)));
+    for (int i = 0; i < 3; ++i) {
+      {
+        auto step = session.step();
+        (void)training.step();
+        training.drop_gradients();
+      }
+      EXPECT_EQ(meter::live(), before) << "after step " << i;
+    }
+  }
+  EXPECT_EQ(meter::live(), before);
+}
+
+TEST(Session, LimitsNothingBetweenSteps) {
+  SmallTraining training;
+  Session session(within(training.budget(0.6)));
+  { auto step = session.step(); }
+  EXPECT_EQ(difference(training.expected(), training.step()), "");
+  auto step = session.step();
+  step.close();
+  step.close();
+  EXPECT_NO_THROW((void)training.step());
+}
+
+TEST(Session, HasNoNegativeBudget) {
+  EXPECT_THROW(Session(within(-1)), BadOption);
+  Session session(within(1_GiB));
+  EXPECT_THROW(session.budget(-5), BadOption);
+  EXPECT_EQ(session.budget(), 1_GiB);
+  EXPECT_THROW(Session(within(1_GiB, std::chrono::milliseconds(-1))), BadOption);
+}
+
+TEST(Session, WithABudgetOfZeroRefusesEveryAllocationInAStep) {
+  Session session(within(0));
+  {
+    auto step = session.step();
+    EXPECT_THROW((void)torch::empty({1}), BudgetError);
+    EXPECT_NO_THROW((void)torch::empty({0}));
+  }
+  EXPECT_NO_THROW((void)torch::empty({1}));
+}
+
+TEST(Session, WithABudgetBelowWhatIsLiveRefusesEveryAllocationInAStep) {
+  SmallTraining training;
+  Session session(within(meter::live() - 1));
+  {
+    auto step = session.step();
+    const auto error = testing::thrown_by<BudgetError>([&] { (void)training.step(); });
+    ASSERT_TRUE(error.has_value());
+    EXPECT_GE(error->facts().live, session.budget());
+  }
+  session.budget(no_limit);
+  auto step = session.step();
+  EXPECT_EQ(difference(training.expected(), training.step()), "");
+}
+
+TEST(Session, TakesANewBudgetWithTheNextStep) {
+  SmallTraining training;
+  Session session(within(training.budget(0.7)));
+  {
+    auto step = session.step();
+    session.budget(0);
+    EXPECT_EQ(session.budget(), 0);
+    EXPECT_EQ(difference(training.expected(), training.step()), "");
+  }
+  {
+    auto step = session.step();
+    EXPECT_THROW((void)training.step(), BudgetError);
+  }
+  for (const double share : {0.6, 0.8, 0.7, 2.0}) {
+    session.budget(training.budget(share));
+    auto step = session.step();
+    EXPECT_EQ(difference(training.expected(), training.step()), "") << share;
+    EXPECT_LE(session.summary().peak_last_step, session.budget());
+  }
+}
+
+TEST(Session, IsSwitchedOffAndOnWithTheNextStep) {
+  SmallTraining training;
+  Session session(within(0));
+  session.enabled(false);
+  EXPECT_FALSE(session.enabled());
+  {
+    auto step = session.step();
+    session.enabled(true);
+    EXPECT_EQ(difference(training.expected(), training.step()), "");
+  }
+  EXPECT_EQ(session.summary().steps, 0) << "it was not recorded";
+  auto step = session.step();
+  EXPECT_THROW((void)training.step(), BudgetError);
+}
+
+TEST(Session, HasOneStepAtATimeOnAThread) {
+  Session session, other;
+  std::optional<Step> step = session.step();
+  EXPECT_THROW((void)session.step(), BadOption);
+  EXPECT_THROW((void)other.step(), BadOption);
+  Step moved = std::move(*step);
+  step.reset();
+  EXPECT_THROW((void)session.step(), BadOption) << "the step that was moved is open still";
+  moved.close();
+  EXPECT_NO_THROW((void)session.step());
+}
+
+TEST(Session, TakesTurnsWithAnother) {
+  SmallTraining one, two(3, 48, 200);
+  SessionOptions options = within(two.budget(0.8));
+  options.name = "second";
+  Session first(within(one.budget(0.7))), second(options);
+  for (int i = 0; i < 3; ++i) {
+    {
+      auto step = first.step();
+      EXPECT_EQ(difference(one.expected(), one.step()), "");
+      one.drop_gradients();
+    }
+    auto step = second.step();
+    EXPECT_EQ(difference(two.expected(), two.step()), "");
+    two.drop_gradients();
+  }
+  EXPECT_EQ(first.summary().steps, 3);
+  EXPECT_EQ(second.summary().name, "second");
+}
+
+TEST(Session, MayBeGoneBeforeTheBackwardOfItsGraph) {
+  SmallTraining training;
+  const auto& expected = training.expected();
+  const Bytes before = meter::live();
+  {
+    at::Tensor loss;
+    {
+      Session session(within(training.budget(0.7)));
+      auto step = session.step();
+      loss = training.loss();
+    }
+    loss.backward();
+    auto results = testing::snapshots(testing::gradients(*training.model(), {loss}));
+    results.push_back(testing::generator_snapshot());
+    EXPECT_EQ(difference(expected, results), "");
+  }
+  training.drop_gradients();
+  EXPECT_EQ(meter::live(), before);
+}
+
+TEST(Session, MayBeGoneBeforeItsStepEnds) {
+  SmallTraining training;
+  std::optional<Step> step;
+  {
+    Session session(within(training.budget(0.7)));
+    step = session.step();
+  }
+  EXPECT_EQ(difference(training.expected(), training.step()), "");
+}
+
+TEST(Session, GoesOnAfterTheUsersCodeThrewInAStep) {
+  SmallTraining training;
+  Session session(within(training.budget(0.7)));
+  const Bytes before = meter::live();
+  for (int i = 0; i < 3; ++i) {
+    try {
+      auto step = session.step();
+      const auto loss = training.loss();
+      throw std::runtime_error("a bad batch");
+    } catch (const std::runtime_error&) {
+    }
+    EXPECT_EQ(meter::live(), before);
+    auto step = session.step();
+    EXPECT_EQ(difference(training.expected(), training.step()), "");
+    training.drop_gradients();
+  }
+}
+
+TEST(Session, LetsTensorsOfOtherDevicesBe) {
+  Session session(testing::forgetting_everything());
+  {
+    auto step = session.step();
+    const auto options = torch::TensorOptions().device(at::kMeta);
+    const auto weight = torch::empty({256, 256}, options).requires_grad_();
+    const auto x = torch::empty({512, 256}, options);
+    torch::tanh(torch::gelu(x.matmul(weight))).sum().backward();
+    EXPECT_EQ(weight.grad().sizes(), weight.sizes());
+  }
+  EXPECT_GT(session.summary().other_devices, 0);
+}
+
+}  // namespace
+}  // namespace reprise

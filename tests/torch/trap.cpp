@@ -1,0 +1,189 @@
+#include "torch/trap.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <cstring>
+#include <iostream>
+#include <optional>
+#include <regex>
+#include <sstream>
+
+#include "torch/meter.h"
+
+namespace reprise::testing {
+
+// ---- what traps give back ----
+
+Tensors gradients(const torch::nn::Module& module, Tensors more) {
+  for (const at::Tensor& parameter : module.parameters()) more.push_back(parameter.grad());
+  for (const at::Tensor& buffer : module.buffers()) more.push_back(buffer);
+  return more;
+}
+
+Tensors parameters(const torch::nn::Module& module, Tensors more) {
+  for (const at::Tensor& parameter : module.parameters()) more.push_back(parameter.detach());
+  for (const at::Tensor& buffer : module.buffers()) more.push_back(buffer);
+  return more;
+}
+
+Snapshot snapshot(const at::Tensor& given) {
+  if (!given.defined()) return {};
+  at::NoGradGuard no_grad;
+  at::Tensor tensor = given.detach();
+  std::ostringstream kind;
+  kind << tensor.scalar_type() << " " << tensor.layout() << " " << tensor.sizes();
+  if (tensor.layout() != at::kStrided) {
+    tensor = tensor.to_dense();
+  } else {
+    kind << " strides " << tensor.strides();
+  }
+  if (tensor.is_complex()) tensor = at::view_as_real(tensor.resolve_conj());
+  tensor = tensor.resolve_neg().contiguous();
+  std::string bits(tensor.nbytes(), '\0');
+  if (!bits.empty()) std::memcpy(bits.data(), tensor.const_data_ptr(), bits.size());
+  return {true, kind.str(), std::move(bits)};
+}
+
+std::vector<Snapshot> snapshots(const Tensors& tensors) {
+  std::vector<Snapshot> all;
+  all.reserve(tensors.size());
+  for (const at::Tensor& tensor : tensors) all.push_back(snapshot(tensor));
+  return all;
+}
+
+Snapshot generator_snapshot() {
+  const at::Generator generator = at::detail::getDefaultCPUGenerator();
+  Snapshot all = snapshot(generator.get_state());
+  all.kind = "generator";
+  return all;
+}
+
+std::string difference(const std::vector<Snapshot>& expected, const std::vector<Snapshot>& actual) {
+  std::ostringstream why;
+  for (std::size_t i = 0; i < std::min(expected.size(), actual.size()); ++i) {
+    const Snapshot &one = expected[i], &other = actual[i];
+    if (one == other) continue;
+    why << "result " << i << " (" << (one.defined ? one.kind : "undefined") << ") ";
+    if (one.defined != other.defined || one.kind != other.kind) {
+      why << "is " << (other.defined ? other.kind : "undefined");
+    } else {
+      std::size_t at = 0;
+      while (one.bits[at] == other.bits[at]) ++at;
+      why << "differs first at byte " << at << " of " << one.bits.size();
+    }
+    return why.str();
+  }
+  if (expected.size() != actual.size()) why << actual.size() << " results instead of " << expected.size();
+  return why.str();
+}
+
+std::string text_of(const std::exception& error) {
+  const auto* of_libtorch = dynamic_cast<const c10::Error*>(&error);
+  const std::string text = of_libtorch ? of_libtorch->what_without_backtrace() : error.what();
+  return std::regex_replace(text, std::regex(", which is output \\d+ of \\w+,"), "");
+}
+
+// ---- running them ----
+
+namespace {
+
+// LibTorch logs to std::cerr. Sanitizers do not: what they say is seen.
+class Log {
+ public:
+  Log() : before_(std::cerr.rdbuf(text_.rdbuf())) {}
+  ~Log() { std::cerr.rdbuf(before_); }
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+  [[nodiscard]] std::string text() const { return text_.str(); }
+
+ private:
+  std::ostringstream text_;
+  std::streambuf* before_;
+};
+
+// The snapshots are taken outside of the step: their copies are not the trap's.
+void take(Outcome& outcome, const Tensors& results) {
+  for (Snapshot& one : snapshots(results)) outcome.results.push_back(std::move(one));
+  outcome.results.push_back(generator_snapshot());
+}
+
+// `open` opens a step, or gives nothing; `limit` is told the level when the model is there.
+void run_steps(const Trap& trap, int steps, bool build_inside, const std::function<std::optional<Step>()>& open,
+               const std::function<void(Outcome&)>& limit, const std::function<void(Outcome&)>& closed,
+               Outcome& outcome) {
+  const Bytes before = meter::live();
+  std::optional<Work> work;
+  if (!build_inside) work = trap.make();
+  outcome.level = meter::live();
+  limit(outcome);
+  for (int i = 0; i < steps; ++i) {
+    Tensors results;
+    {
+      meter::mark_peak();
+      std::optional<Step> step = open();
+      try {
+        if (!work) work = trap.make();
+        results = work->step();
+      } catch (...) {
+        outcome.peak = std::max(outcome.peak, meter::peak());
+        throw;
+      }
+      outcome.peak = std::max(outcome.peak, meter::peak());
+    }
+    take(outcome, results);
+    if (work->after) take(outcome, results = work->after());
+    outcome.kept = meter::live() - before;
+    outcome.keeps_graph = work->keeps_graph;
+    closed(outcome);
+  }
+}
+
+Outcome run_steps(const Trap& trap, int steps, bool build_inside, const std::function<std::optional<Step>()>& open,
+                  const std::function<void(Outcome&)>& limit, const std::function<void(Outcome&)>& closed) {
+  Outcome outcome;
+  torch::manual_seed(3);
+  const Bytes before = meter::live();
+  const Log log;
+  try {
+    run_steps(trap, steps, build_inside, open, limit, closed, outcome);
+  } catch (const BudgetError& error) {
+    outcome.infeasible = true;
+    outcome.error = text_of(error);
+  } catch (const std::exception& error) {
+    outcome.error = text_of(error);
+  }
+  // An engine that was interrupted has unfinished tasks, with gradients, until the next backward of the thread.
+  if (!outcome.error.empty()) torch::ones({1}, torch::requires_grad()).backward();
+  outcome.leaked = meter::live() - before;
+  outcome.complaints = log.text();
+  return outcome;
+}
+
+int steps_of(const Trap& trap, int steps) {
+  return steps > 0 ? steps : trap.steps;
+}
+
+}  // namespace
+
+Outcome run_plain(const Trap& trap, int steps) {
+  return run_steps(
+      trap, steps_of(trap, steps), false, [] { return std::optional<Step>(); }, [](Outcome&) {}, [](Outcome&) {});
+}
+
+Outcome run(const Trap& trap, const Regime& regime, const Outcome& plain) {
+  Session session(regime.options);
+  const auto limit = [&](Outcome& outcome) {
+    if (regime.share == 0) return;
+    const auto activations = static_cast<double>(plain.peak - plain.level);
+    session.budget(outcome.budget = outcome.level + static_cast<Bytes>(regime.share * activations));
+  };
+  const auto closed = [&](Outcome& outcome) {
+    session.wait_for_plan();
+    outcome.summary = session.summary();
+  };
+  return run_steps(
+      trap, steps_of(trap, regime.steps), regime.build_inside, [&] { return std::optional<Step>(session.step()); },
+      limit, closed);
+}
+
+}  // namespace reprise::testing
