@@ -552,6 +552,7 @@ void on_operator_end(const at::RecordFunction& call, at::ObserverContext* given)
     r.now += r.cost_of(op);
     end_moment(r, r.cost_of(op));
     OperatorCall::end(r, call);
+    if (r.measuring_other) (void)meter::take_other_peak();  // what it made is a value now
   }
   if (r.executor) r.executor->after(r, r.moment - 1);
 }

@@ -242,12 +242,19 @@ void SessionState::plan_if_worth_it(const std::shared_ptr<Period>& period) {
   if (for_this_budget && !period->outgrown && !costs_improved) return;
   period->planning = true;
   ++jobs_;
+  if (!options.plans.empty() && !period->schedule && !period->infeasible) {  // a file is read at once
+    plan(period, step_budget_, true, nullptr);
+    if (period->schedule) return;
+    period->planning = true;
+    ++jobs_;
+  }
   plan_later([self = shared_from_this(), period, budget = step_budget_](const std::atomic<bool>& cancelled) {
-    self->plan(period, budget, cancelled);
+    self->plan(period, budget, false, &cancelled);
   });
 }
 
-void SessionState::plan(const std::shared_ptr<Period>& period, Bytes budget, const std::atomic<bool>& cancelled) {
+void SessionState::plan(const std::shared_ptr<Period>& period, Bytes budget, bool only_from_folder,
+                        const std::atomic<bool>* cancelled) {
   Period known;
   {
     const Arbiter lock;
@@ -263,13 +270,13 @@ void SessionState::plan(const std::shared_ptr<Period>& period, Bytes budget, con
     PlanOptions planning;
     planning.budget = budget;
     planning.time_limit = options.planning_time;
-    planning.cancel = &cancelled;
+    planning.cancel = cancelled;
     planning.start = known.plan;
     if (const auto stored = read_from_folder(options.plans, bridge->trace(), budget)) {
       result.status = PlanStatus::feasible;
       result.plan = *stored;
       result.simulation = simulate(bridge->trace(), *stored);
-    } else {
+    } else if (!only_from_folder) {
       result = make_plan(bridge->trace(), planning);
       if (result.has_plan()) write_to_folder(options.plans, bridge->trace(), result.plan);
     }
@@ -282,6 +289,7 @@ void SessionState::plan(const std::shared_ptr<Period>& period, Bytes budget, con
   const Arbiter lock;
   period->planning = false;
   --jobs_;
+  if (only_from_folder && !result.has_plan()) return;
   period->budget = budget;
   period->planned_with = known.measured;
   if (result.keep_everything_peak > 0) period->kept_peak = result.keep_everything_peak;

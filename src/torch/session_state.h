@@ -70,7 +70,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   void remember(Recording&);
   void learn_from(Recording&);
   void plan_if_worth_it(const std::shared_ptr<Period>&);
-  void plan(const std::shared_ptr<Period>&, Bytes budget, const std::atomic<bool>& cancelled);
+  // Not under the lock, unless only the folder is looked at.
+  void plan(const std::shared_ptr<Period>&, Bytes budget, bool only_from_folder, const std::atomic<bool>* cancelled);
   [[nodiscard]] std::shared_ptr<Period> longest_of_last_step() const;
 
   std::vector<std::shared_ptr<Period>> periods_;  // the newest last

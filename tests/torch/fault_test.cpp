@@ -20,11 +20,11 @@ class Faults : public ::testing::Test {
  protected:
   Faults() {
     torch::manual_seed(5);
-    x_ = torch::randn({4, 3, 8, 8});
-    model_ = nn::Sequential(nn::Conv2d(nn::Conv2dOptions(3, 8, 3)),
-                            nn::BatchNorm2d(nn::BatchNorm2dOptions(8).track_running_stats(false)),
-                            nn::ReLU(nn::ReLUOptions(true)), nn::Flatten(), nn::Linear(8 * 36, 64), nn::Dropout(0.3),
-                            nn::Tanh(), nn::Linear(64, 64), nn::GELU(), nn::Linear(64, 1));
+    x_ = torch::randn({16, 3, 8, 8});
+    const auto conv = [](int from, int to, int size) { return nn::Conv2d(nn::Conv2dOptions(from, to, size)); };
+    model_ = nn::Sequential(conv(3, 8, 3), nn::BatchNorm2d(nn::BatchNorm2dOptions(8).track_running_stats(false)),
+                            nn::ReLU(nn::ReLUOptions(true)), conv(8, 8, 1), nn::Tanh(), nn::Dropout(0.3), conv(8, 8, 1),
+                            nn::GELU(), conv(8, 8, 1), nn::Tanh(), nn::Flatten(), nn::Linear(8 * 36, 1));
     expected_ = step();
     model_->zero_grad();
     level_ = meter::live();
