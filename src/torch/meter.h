@@ -73,7 +73,9 @@ void raise_other_peak(Bytes);
 
 inline constexpr Bytes unlimited = INT64_MAX;
 
-// Requests beyond `limit` bytes live press; with `reserve` a part of it is kept free for `charge`.
+// Requests beyond `limit` bytes live press; with `reserve` a part of it is kept free for `charge`, and for a request
+// that would fail otherwise. Freed memory goes back to the system as far as the process would have more resident than
+// this, and a thirty-second part, for tensors.
 void limit(Bytes limit, Bytes reserve = 0);
 [[nodiscard]] Bytes limit();
 // What tensors may have of it: the limit without the reserve.
@@ -96,7 +98,8 @@ void discharge(Bytes);
 // Whether LibTorch asks this allocator now; another library may have put its own in front.
 [[nodiscard]] bool in_charge();
 
-// Heap behaviour while sessions exist: freed memory is kept and reused, without page faults.
+// Heap behaviour while sessions exist: freed memory is kept and reused, without page faults (heap.h). Limits of
+// sessions that are gone are forgotten.
 void keep_heap();
 // Gives freed memory back to the system.
 void give_back();

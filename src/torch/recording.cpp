@@ -197,19 +197,28 @@ bool Recording::written_unseen(Id value) const {
 }
 
 Id Recording::add_from_outside(const at::Tensor& tensor) {
-  c10::StorageImpl* const storage = libtorch::storage_of(tensor);
+  const libtorch::Version& version = libtorch::version_of(tensor);
+  return add_from_outside(libtorch::storage_of(tensor), version, version.enabled() ? version.current_version() : 0);
+}
+
+Id Recording::add_from_outside(c10::StorageImpl* storage, const libtorch::Version& version, std::uint32_t expected_version) {
   const meter::Header* const header = meter::header_of(*storage);
   const Id value = new_value(header ? header->bytes : static_cast<Bytes>(storage->nbytes()), no_operator);
-  adopt_from_outside(value, tensor);
+  adopt_from_outside(value, storage);
+  live[value].version = version;
+  live[value].expected_version = expected_version;
   return value;
 }
 
 void Recording::adopt_from_outside(Id value, const at::Tensor& tensor) {
-  c10::StorageImpl* const storage = libtorch::storage_of(tensor);
+  adopt_from_outside(value, libtorch::storage_of(tensor));
+  remember_version(value, tensor);
+}
+
+void Recording::adopt_from_outside(Id value, c10::StorageImpl* storage) {
   if (!meter::header_of(*storage)) session->met_unmetered(static_cast<Bytes>(storage->nbytes()), storage);
   bind(storage, value);
   if (keep_outside) live[value].kept = libtorch::share(storage);
-  remember_version(value, tensor);
 }
 
 Id Recording::add_made(c10::StorageImpl* storage, Id op) {

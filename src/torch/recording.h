@@ -12,6 +12,8 @@
 // Everything here happens under the arbiter's lock, unless it says otherwise.
 #pragma once
 
+#include <c10/util/SmallVector.h>
+
 #include <array>
 #include <memory>
 #include <mutex>
@@ -75,7 +77,7 @@ struct LiveValue {
   std::optional<PackedCopy> packed;
   libtorch::Version version;  // of the tensor it was found in; tells writes that nobody recorded
   std::uint32_t expected_version = 0;
-  std::vector<SavedHook*> hooks;  // saved tensors that wait for it
+  c10::SmallVector<SavedHook*, 2> hooks;  // saved tensors that wait for it
   float saved_at = 0;             // cost of the period up to its last save: how long ago, and so how soon it is needed
   bool copied = false;            // `kept` is a copy of our own, made before the program overwrote the contents
   bool dropped = false;           // the plan has dropped it: a save does not keep it
@@ -138,6 +140,7 @@ class Recording : public std::enable_shared_from_this<Recording> {
   // The same for a tensor; a storage that is unknown, or was written while nobody watched, is a new value from outside.
   [[nodiscard]] Id look_up(const at::Tensor&);
   Id add_from_outside(const at::Tensor&);
+  Id add_from_outside(c10::StorageImpl*, const libtorch::Version&, std::uint32_t expected_version);
   // A value of the recipes that are followed has been met for the first time.
   void adopt_from_outside(Id value, const at::Tensor&);
   // Its storage was written by someone who was not recorded.
@@ -195,6 +198,7 @@ class Recording : public std::enable_shared_from_this<Recording> {
   std::size_t outputs_seen = 0;
 
  private:
+  void adopt_from_outside(Id value, c10::StorageImpl*);
   Id new_value(Bytes bytes, Id maker);
   void take_fingerprints(Id value, const c10::Storage&);
   void observe_form(Id value, const c10::StorageImpl&, at::ScalarType);

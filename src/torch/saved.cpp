@@ -62,8 +62,7 @@ void SavedHook::call_pack_hook(const at::Tensor& tensor) {
       return write.storage.unsafeGetStorageImpl() == storage;
     });
     if (written || recording_->find(storage) == no_value) {  // which value this is shows when the operator has ended
-      held_ = tensor.tensor_data();
-      waits_ = true;
+      waiting_ = libtorch::share(storage);
       recording_->waiting.push_back(this);
       return;
     }
@@ -72,18 +71,15 @@ void SavedHook::call_pack_hook(const at::Tensor& tensor) {
 }
 
 void SavedHook::bind_late() {
-  waits_ = false;
-  const at::Tensor tensor = std::move(held_);
-  held_ = at::Tensor();
-  c10::StorageImpl* const storage = libtorch::storage_of(tensor);
-  Id bound = recording_->find(storage);
-  if (bound == no_value) bound = recording_->add_from_outside(tensor);
-  recording_->attach(*this, bound, storage);
+  const c10::Storage storage = std::move(waiting_);
+  waiting_ = c10::Storage();
+  c10::StorageImpl* const memory = storage.unsafeGetStorageImpl();
+  Id bound = recording_->find(memory);
+  if (bound == no_value) bound = recording_->add_from_outside(memory, version_, expected_version_);
+  recording_->attach(*this, bound, memory);
 }
 
-void SavedHook::give_up() {
-  waits_ = false;
-}
+void SavedHook::give_up() { waiting_ = c10::Storage(); }
 
 void SavedHook::check_unmoved() const {
   if (!unmoved()) libtorch::throw_modified(version_, expected_version_, view.dtype, view.sizes());
@@ -161,7 +157,7 @@ void SavedHook::report_mismatch(std::size_t block) {
 SavedHook::~SavedHook() {
   if (!recording_) return;
   const Arbiter lock;
-  if (waits_) {
+  if (waiting_) {
     std::erase(recording_->waiting, this);
   } else if (value != no_value) {
     recording_->detach(*this);

@@ -41,7 +41,6 @@ class SavedHook final : public torch::autograd::SavedVariableHooks {
   void bind_late();
   // The operator failed: nobody will ask.
   void give_up();
-  [[nodiscard]] const at::Tensor& waiting() const { return held_; }
   [[nodiscard]] bool unmoved() const { return !version_.enabled() || version_.current_version() == expected_version_; }
 
   // Throws what LibTorch throws if the tensor was written since it was saved.
@@ -61,8 +60,8 @@ class SavedHook final : public torch::autograd::SavedVariableHooks {
   [[noreturn]] void report_mismatch(std::size_t block);
 
   std::shared_ptr<Recording> recording_;
-  at::Tensor held_;  // the tensor itself: not ours to forget, or waiting for its operator to end
-  bool waits_ = false;
+  at::Tensor held_;       // the tensor itself, if it is not ours to forget
+  c10::Storage waiting_;  // while the operator in which it was saved runs
   libtorch::Version version_;
   std::uint32_t expected_version_ = 0;
 };

@@ -70,9 +70,9 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
 Step Session::step() {
-  if (this_thread().session) {
-    throw BadOption("[session] step: this thread has an open step already, of session '" +
-                    this_thread().session->options.name + "'; close it first");
+  if (const SessionState* const open = this_thread().step) {
+    throw BadOption("[session] step: this thread has an open step already, of session '" + open->options.name +
+                    "'; close it first");
   }
   if (!state_->enabled) return Step(nullptr);
   check_budget(state_->options.budget);

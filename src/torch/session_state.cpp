@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t most_periods = 64;
 constexpr int cost_measurements = 4;  // after so many steps the least of the costs is taken for the truth
 constexpr std::size_t divergences_told = 10;
+constexpr int recorded_every = 16;  // steps without a budget, once a trace is known
 
 // ---- the limit, for all sessions of the process
 // ----------------------------------------------------------------------
@@ -61,10 +62,17 @@ SessionState::SessionState(SessionOptions given) : options(std::move(given)) {
 // ---- steps
 // -----------------------------------------------------------------------------------------------------------
 
+bool SessionState::would_record() const {
+  return options.budget != no_limit || options.forget_everything || periods_.empty() ||
+         since_recorded_ + 1 >= recorded_every || periods_.back()->given || periods_.back()->measured < cost_measurements;
+}
+
 void SessionState::open_step() {
   ThreadState& here = this_thread();
   {
     const Arbiter lock;
+    recorded_ = would_record();
+    since_recorded_ = recorded_ ? 0 : since_recorded_ + 1;
     step_budget_ = options.budget;
     first_in_step_ = true;
     longest_.reset();
@@ -81,8 +89,11 @@ void SessionState::open_step() {
     limit().open.push_back(this);
     set_limit();
   }
-  here.session = shared_from_this();
-  watch_operators(true);
+  here.step = this;
+  if (recorded_) {
+    here.session = shared_from_this();
+    watch_operators(true);
+  }
   step_start_ = thread_microseconds();
 }
 
@@ -94,6 +105,7 @@ void SessionState::close_step() noexcept {
   const std::shared_ptr<Recording> unfinished = std::move(here.recording);
   here.recording.reset();
   here.session.reset();
+  here.step = nullptr;
   const Arbiter lock;
   auto& open = limit().open;
   open.erase(std::find(open.begin(), open.end(), this));

@@ -25,6 +25,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   bool enabled = true;     // from the next step on
 
   // ---- steps, on their own thread, not under the lock ----
+  // Without a budget nothing is forgotten: once a trace is known, most steps need not be recorded.
+  [[nodiscard]] bool would_record() const;
   void open_step();
   void close_step() noexcept;
 
@@ -80,6 +82,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   bool first_in_step_ = true;
   std::weak_ptr<Period> longest_, longest_of_last_step_;
   int ended_in_step_ = 0, planned_in_step_ = 0;  // periods, and those that followed their plan to the end
+  int since_recorded_ = 0;                        // steps that ran plainly, since the last one that was recorded
+  bool recorded_ = false;                         // the open step is
   int jobs_ = 0;                                 // of planning
   std::set<std::pair<const OperatorInfo*, Id>> distrusted_;
   std::unordered_map<const void*, Bytes> unmetered_;

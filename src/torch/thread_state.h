@@ -11,7 +11,8 @@
 namespace reprise {
 
 struct ThreadState {
-  std::shared_ptr<SessionState> session;  // of the open step; none: nothing is recorded
+  const SessionState* step = nullptr;     // whose step is open
+  std::shared_ptr<SessionState> session;  // the same, if the step is recorded
   std::shared_ptr<Recording> recording;   // none until the first operator of a period
   int inside = 0;                         // operators that are recorded, or ignored with all they call, and run now
   std::optional<at::CallbackHandle> operators, nodes;  // callbacks that are there

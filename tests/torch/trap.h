@@ -95,7 +95,7 @@ struct Outcome {
   bool keeps_graph = false;  // as the work says
   Bytes leaked = 0;          // live after everything was destroyed
   Summary summary;           // after the last step
-  std::string complaints;    // what LibTorch logged
+  std::string complaints;    // what LibTorch logged: it swallows what a callback of ours throws
 };
 
 Outcome run_plain(const Trap&, int steps = 0);

@@ -62,7 +62,8 @@ enum class Verify {
 };
 
 struct SessionOptions {
-  // Live bytes never pass it while a step is open. `no_limit`: steps are recorded and measured, nothing is forgotten.
+  // Live bytes never pass it while a step is open. `no_limit`: nothing is forgotten; steps are measured, and recorded
+  // until their trace and its costs are known, then every 16th.
   // Zero: every allocation in a step is a BudgetError. Negative: BadOption.
   Bytes budget = no_limit;
 
@@ -132,7 +133,7 @@ class Session {
   // Until no planning is under way.
   void wait_for_plan();
 
-  // The trace of the last complete step: of its longest stretch from the first operator to the end of backward.
+  // The trace of the last complete step that was recorded: of its longest stretch from the first operator to the end of backward.
   // `write_trace` saves it for the `reprise` command.
   [[nodiscard]] std::optional<Trace> trace() const;
 
