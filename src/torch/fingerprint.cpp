@@ -4,7 +4,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 namespace reprise {
@@ -45,19 +44,17 @@ class Blocks {
  public:
   void add(const std::byte* data, std::size_t bytes) {
     while (bytes > 0) {
-      if (filled_ == 0 && bytes >= fingerprint_block) {
-        numbers_.push_back(XXH3_64bits(data, fingerprint_block));
-        data += fingerprint_block;
-        bytes -= fingerprint_block;
-        continue;
-      }
       const std::size_t part = std::min(bytes, fingerprint_block - filled_);
-      if (buffer_.empty()) buffer_.resize(fingerprint_block);
-      std::memcpy(buffer_.data() + filled_, data, part);
-      filled_ += part;
+      if (filled_ == 0 && part == fingerprint_block) {
+        numbers_.push_back(XXH3_64bits(data, part));
+      } else {
+        if (filled_ == 0) XXH3_64bits_reset(&state_);
+        XXH3_64bits_update(&state_, data, part);
+        filled_ += part;
+        if (filled_ == fingerprint_block) flush();
+      }
       data += part;
       bytes -= part;
-      if (filled_ == fingerprint_block) flush();
     }
   }
   std::vector<std::uint64_t> finish() {
@@ -67,10 +64,10 @@ class Blocks {
 
  private:
   void flush() {
-    numbers_.push_back(XXH3_64bits(buffer_.data(), filled_));
+    numbers_.push_back(XXH3_64bits_digest(&state_));
     filled_ = 0;
   }
-  std::vector<std::byte> buffer_;
+  XXH3_state_t state_;
   std::size_t filled_ = 0;
   std::vector<std::uint64_t> numbers_;
 };
@@ -82,6 +79,7 @@ std::vector<std::uint64_t> fingerprint(const c10::Storage& storage, const View& 
   if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return {};
   const Walk walk = walk_of(view);
   const auto* const base = static_cast<const std::byte*>(storage.data()) + walk.offset;
+  if (walk.sizes.empty() && walk.run <= fingerprint_block) return {XXH3_64bits(base, walk.run)};
   Blocks blocks;
   std::vector<std::int64_t> index(walk.sizes.size(), 0);
   while (true) {

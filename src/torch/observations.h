@@ -35,7 +35,9 @@ struct Observations {
   [[nodiscard]] Observations before(Id moment) const;
 };
 
-// CPU time of this thread in microseconds.
+// CPU time of this thread in microseconds. A system call.
 [[nodiscard]] double thread_microseconds();
+// Time in microseconds, for what is so short that it is hardly ever interrupted. No system call.
+[[nodiscard]] double wall_microseconds();
 
 }  // namespace reprise

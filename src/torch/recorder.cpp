@@ -462,7 +462,16 @@ class OperatorCall {
 // What a start callback returns for its end callback. One for each operator that runs: pooled, there are many.
 struct Context final : at::ObserverContext {
   bool recorded = false;
+  bool cpu_time = false;  // of the two clocks
   double start = 0;
+
+  void begin(bool of_cpu) {
+    cpu_time = of_cpu;
+    start = of_cpu ? thread_microseconds() : wall_microseconds();
+  }
+  [[nodiscard]] float elapsed() const {
+    return static_cast<float>((cpu_time ? thread_microseconds() : wall_microseconds()) - start);
+  }
 
   static std::vector<void*>& pool() {
     static thread_local std::vector<void*> free;
@@ -498,6 +507,18 @@ void forget_written(Recording& r, const OperatorInfo& info, c10::ArrayRef<const 
   }
 }
 
+// Long enough to be worth a system call for the time that it really takes.
+bool takes_long(c10::ArrayRef<const c10::IValue> inputs) {
+  constexpr std::size_t much = 64 << 10;
+  for (const c10::IValue& input : inputs) {
+    if (input.isTensor() && input.toTensor().defined() && input.toTensor().has_storage() &&
+        libtorch::storage_of(input.toTensor())->nbytes() >= much) {
+      return true;
+    }
+  }
+  return false;
+}
+
 std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& call) {
   ThreadState& here = this_thread();
   if (!here.session || here.inside > 0) return nullptr;
@@ -531,7 +552,7 @@ std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& call)
     throw;
   }
   ++here.inside;
-  if (r.measuring) context->start = thread_microseconds();
+  if (r.measuring) context->begin(takes_long(call.inputs()));
   return context;
 }
 
@@ -546,7 +567,7 @@ void on_operator_end(const at::RecordFunction& call, at::ObserverContext* given)
   {
     const Arbiter lock;
     if (r.measuring) {
-      const auto cost = static_cast<float>(thread_microseconds() - context.start);
+      const float cost = context.elapsed();
       r.costs[op] = r.following && r.costs[op] > 0 ? std::min(r.costs[op], cost) : cost;
     }
     r.now += r.cost_of(op);
@@ -576,7 +597,7 @@ std::unique_ptr<at::ObserverContext> on_node(const at::RecordFunction& call) {
     begin_moment(r, no_operator, call.name(), name);
   }
   std::unique_ptr<Context> context(new Context);
-  if (r.observing) context->start = thread_microseconds();
+  if (r.observing) context->begin(false);
   return context;
 }
 
@@ -586,7 +607,7 @@ void on_node_end(const at::RecordFunction&, at::ObserverContext* given) {
   Recording& r = *here.recording;
   {
     const Arbiter lock;
-    end_moment(r, r.observing ? static_cast<float>(thread_microseconds() - static_cast<Context*>(given)->start) : 0);
+    end_moment(r, r.observing ? static_cast<Context*>(given)->elapsed() : 0);
   }
   if (r.executor) r.executor->after(r, r.moment - 1);
 }
