@@ -41,11 +41,14 @@ class Search {
     return low_ + (high_ - low_) / 2;
   }
 
-  // Three steps of a new session, a plan after the first.
+  // Three steps of a new session that has seen the trace under the plain peak, and planned it for this budget.
   void probe(Bytes budget) {
     constexpr int steps = 3;
     ++report_.points;
-    Session session = sides_.session(budget, settings_.session.planning_time);
+    Session session = sides_.session(sides_.ground().plain_peak, settings_.session.planning_time);
+    sides_.reprise(session, 1);
+    session.budget(sides_.ground().level + budget);
+    session.wait_for_plan();
     sides_.begin_peak();
     try {
       sides_.reprise(session, steps);

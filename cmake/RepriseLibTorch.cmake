@@ -23,6 +23,7 @@ function(reprise_find_libtorch)
       message(STATUS "Found Torch: ${prefix} (built for CUDA, its CPU part is used)")
     else()
       set(kineto_LIBRARY kineto)  # its packages say they have it and do not; nothing of ours needs it
+      set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL TRUE)  # Reprise may be a part of the project that links it
       find_package(Torch ${ARGN})
     endif()
   endif()

@@ -24,8 +24,12 @@ class OnlineSimulation {
         locks_(problem.trace_values, 0),
         next_use_(problem.trace_values, 0),
         touched_(problem.trace_values, 0),
-        mark_(problem.moments, 0),
-        most_actions_(30 * static_cast<std::size_t>(problem.moments) + 1000) {}
+        mark_(problem.nodes, 0),
+        get_of_(problem.trace_values, nowhere),
+        copied_(problem.trace_values, 0),
+        most_actions_(30 * static_cast<std::size_t>(problem.moments) + 1000) {
+    if (score.kind == OnlineScore::Kind::oracle) find_gets();
+  }
 
   std::optional<std::vector<Id>> run() {
     for (const Id v : problem_.anchored[problem_.moments]) add(v);
@@ -56,6 +60,58 @@ class OnlineSimulation {
     bytes_ -= problem_.bytes[v];
   }
   bool can_be_rebuilt(Id v) const { return problem_.maker[v] != nowhere && problem_.may_repeat[problem_.maker[v]]; }
+
+  // ---- copies in tiers ----
+  // The cheapest get of each value that has one. The known heuristics only replay.
+  void find_gets() {
+    const auto& cost = problem_.cost;
+    for (Id v = 0; v < problem_.trace_values; ++v) {
+      Id& best = get_of_[v];
+      for (const Id way : problem_.ways[v]) {
+        if (!problem_.is_get(way) || problem_.bytes[copy_of(way)] >= problem_.bytes[v]) continue;
+        if (best == nowhere || cost[way] + cost[put_of(way)] < cost[best] + cost[put_of(best)]) best = way;
+      }
+    }
+  }
+  static Id put_of(Id get) { return get - 1; }
+  Id copy_of(Id get) const { return problem_.inputs[get].front(); }
+  // Of a node that is no first occurrence, beside the residents.
+  Bytes need_of(Id node) const {
+    return problem_.before[now_] + problem_.workspace[node] + problem_.output_bytes[node];
+  }
+  bool room_for_copy(Id v) const {
+    return get_of_[v] != nowhere && bytes_ + need_of(put_of(get_of_[v])) <= problem_.budget;
+  }
+  bool can_be_got(Id v) const { return get_of_[v] != nowhere && (copied_[v] || room_for_copy(v)); }
+  double copy_cost(Id v) const {
+    const Id get = get_of_[v];
+    return problem_.cost[get] + (copied_[v] ? 0 : problem_.cost[put_of(get)]);
+  }
+  bool put(Id v) {
+    if (copied_[v]) return true;
+    copied_[v] = 1;
+    bytes_ += problem_.bytes[copy_of(get_of_[v])];
+    return note(put_of(get_of_[v]));
+  }
+  bool get(Id v) {
+    if (!make_room(need_of(get_of_[v]))) return false;
+    add(v);
+    touched_[v] = clock_;
+    return note(get_of_[v]);
+  }
+  void forget_copy(Id v) {
+    if (!copied_[v]) return;
+    copied_[v] = 0;
+    bytes_ -= problem_.bytes[copy_of(get_of_[v])];
+  }
+
+  // Takes the node into the sequence; false: it has become too long or too dear.
+  bool note(Id node) {
+    sequence_.push_back(node);
+    clock_ += problem_.cost[node];
+    if (clock_ > limits_.cost_ratio * problem_.plain_cost || sequence_.size() > most_actions_) return false;
+    return sequence_.size() % 256 != 0 || !limits_.stop || !limits_.stop();
+  }
 
   // The next moment that needs it, this one included; the number of moments if none does.
   Id next_use(Id v) {
@@ -93,6 +149,10 @@ class OnlineSimulation {
         continue;
       }
       const Id missing = inputs[frame.next_input];
+      if (copied_[missing]) {
+        if (!get(missing)) return false;
+        continue;
+      }
       if (!can_be_rebuilt(missing) || stack.size() > most_actions_) return false;
       open(problem_.maker[missing]);
     }
@@ -107,7 +167,8 @@ class OnlineSimulation {
     }
     for (const Id v : needed) ++locks_[v];
     for (const Id v : needed) {
-      if (!resident(v) && !(can_be_rebuilt(v) && make(problem_.maker[v]))) return false;
+      if (resident(v)) continue;
+      if (!(copied_[v] ? get(v) : can_be_rebuilt(v) && make(problem_.maker[v]))) return false;
     }
     if (!make(now_)) return false;
     for (const Id v : needed) --locks_[v], drop_if_done(v, now_);
@@ -120,13 +181,9 @@ class OnlineSimulation {
     Bytes need = problem_.at[node];
     if (!first) {
       for (const Id v : outputs) remove(v);  // made again anyway
-      need = problem_.before[now_] + problem_.workspace[node] + problem_.output_bytes[node];
+      need = need_of(node);
     }
-    if (!make_room(need)) return false;
-    sequence_.push_back(node);
-    clock_ += problem_.cost[node];
-    if (clock_ > limits_.cost_ratio * problem_.plain_cost || sequence_.size() > most_actions_) return false;
-    if (sequence_.size() % 256 == 0 && limits_.stop && limits_.stop()) return false;
+    if (!make_room(need) || !note(node)) return false;
 
     for (const Id v : problem_.inputs[node]) {
       --locks_[v];
@@ -151,7 +208,7 @@ class OnlineSimulation {
     if (!resident(v) || locks_[v] > 0 || !can_be_rebuilt(v)) return;
     const Id next = next_use(v);
     const bool last = next == now_ && node == now_ && uses_[v].back() == now_;
-    if (next == problem_.moments || last) remove(v);
+    if (next == problem_.moments || last) remove(v), forget_copy(v);
   }
 
   // Of very many residents only a sample is looked at: the cheapest of some hundred is nearly as good, and each
@@ -175,17 +232,25 @@ class OnlineSimulation {
         for (const Id v : residents_) consider(v);
       }
       if (victim == nowhere) return false;
+      if (copies(victim) && !put(victim)) return false;
       remove(victim);
     }
     return true;
   }
 
   // ---- scores ----
+  // Whether a copy is the better way to have it again.
+  bool copies(Id v) {
+    if (!can_be_got(v) || next_use(v) == problem_.moments) return false;
+    return !can_be_rebuilt(v) || copy_cost(v) < problem_.cost[problem_.maker[v]] + missing_ancestors(v);
+  }
   double score(Id v) {
-    if (!can_be_rebuilt(v)) return next_use(v) == problem_.moments ? unbearable : 2 * unbearable;
+    if (!can_be_rebuilt(v) && (!can_be_got(v) || next_use(v) == problem_.moments)) {
+      return next_use(v) == problem_.moments ? unbearable : 2 * unbearable;
+    }
     const double bytes = std::max(1.0, static_cast<double>(problem_.bytes[v]));
     const double stale = clock_ - touched_[v] + 1;
-    const double cost = problem_.cost[problem_.maker[v]];
+    const double cost = can_be_rebuilt(v) ? problem_.cost[problem_.maker[v]] : 0;
     switch (score_.kind) {
       case OnlineScore::Kind::dtr: return (cost + missing_ancestors(v) + missing_descendants(v)) / (bytes * stale);
       case OnlineScore::Kind::local: return cost / (bytes * stale);
@@ -196,9 +261,14 @@ class OnlineSimulation {
     }
     const Id next = next_use(v);
     if (next == problem_.moments) return 0;
-    double weight = cost + 1e-9 * problem_.plain_cost / problem_.moments;
-    if (score_.ancestors > 0) weight += score_.ancestors * missing_ancestors(v);
-    if (score_.descendants > 0) weight += score_.descendants * missing_descendants(v);
+    double weight = cost;
+    if (copies(v)) {
+      weight = copy_cost(v);
+    } else {
+      if (score_.ancestors > 0) weight += score_.ancestors * missing_ancestors(v);
+      if (score_.descendants > 0) weight += score_.descendants * missing_descendants(v);
+    }
+    weight += 1e-9 * problem_.plain_cost / problem_.moments;
     const double distance = next - now_ + 1;
     double result = weight / (power(bytes, score_.size_power) * power(distance, score_.distance_power));
     if (guidance_) result *= 1.001 - guidance_->weight * static_cast<double>(guidance_->absent[v][next_use_[v]]);
@@ -219,8 +289,8 @@ class OnlineSimulation {
   double missing_ancestors(Id v) {
     return missing_cost(problem_.maker[v], [&](Id node, auto visit) {
       for (const Id input : problem_.inputs[node]) {
-        const Id maker = problem_.maker[input];
-        if (maker != nowhere && !resident(input) && !held(input)) visit(maker);
+        const Id way = copied_[input] ? get_of_[input] : problem_.maker[input];
+        if (way != nowhere && !resident(input) && !held(input)) visit(way);
       }
     });
   }
@@ -231,7 +301,7 @@ class OnlineSimulation {
         for (const Id user : problem_.users[output]) {
           if (user >= now_ || problem_.outputs[user].empty()) continue;
           const Id made = problem_.outputs[user].front();
-          if (!resident(made) && !held(made)) visit(user);
+          if (!resident(made) && !held(made) && !copied_[made]) visit(user);
         }
       }
     });
@@ -249,10 +319,10 @@ class OnlineSimulation {
       const Id node = pending_.back();
       pending_.pop_back();
       neighbours(node, [&](Id other) {
-        if (other >= problem_.moments || mark_[other] == stamp_) return;
+        if (mark_[other] == stamp_) return;
         mark_[other] = stamp_;
         sum += problem_.cost[other];
-        pending_.push_back(other);
+        if (!problem_.is_get(other)) pending_.push_back(other);
         ++seen;
       });
     }
@@ -274,6 +344,8 @@ class OnlineSimulation {
   std::vector<int> mark_;
   int stamp_ = 0;
   std::vector<Id> pending_;
+  std::vector<Id> get_of_;    // by value: the get to use; nowhere: none
+  std::vector<char> copied_;  // by value: whether there is a copy
   std::size_t most_actions_;
   Random random_{1};
   std::vector<Id> sequence_;

@@ -31,7 +31,11 @@ double microseconds(clockid_t clock) {
 }
 }  // namespace
 
-double thread_microseconds() { return microseconds(CLOCK_THREAD_CPUTIME_ID); }
-double wall_microseconds() { return microseconds(CLOCK_MONOTONIC); }
+double thread_microseconds() {
+  return microseconds(CLOCK_THREAD_CPUTIME_ID);
+}
+double wall_microseconds() {
+  return microseconds(CLOCK_MONOTONIC);
+}
 
 }  // namespace reprise

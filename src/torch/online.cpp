@@ -111,16 +111,20 @@ bool reconsider_those_in_use() {
   Bytes known = 0;
   for (Recording* const r : recordings()) {
     for (Id v = 0; v < static_cast<Id>(r->live.size()); ++v) {
-      if (r->info(v).maker == no_operator) continue;
       const c10::Storage storage = r->anywhere(v);
       if (!storage) continue;
-      pinned[r->recipes->operators[r->info(v).maker].info->name] += r->info(v).bytes;
+      const Id maker = r->info(v).maker;
+      // Of what came from outside, only what nobody else holds is there because of us.
+      if (maker == no_operator && storage.use_count() > (r->live[v].kept ? 2 : 1)) continue;
+      pinned[maker == no_operator ? std::string("tensors from outside that recipes need")
+                                  : "results of " + r->recipes->operators[maker].info->name + " in use"] +=
+          r->info(v).bytes;
       known += r->info(v).bytes;
     }
     if (const auto smallest = r->session->smallest_feasible()) facts.smallest_feasible = smallest;
   }
   facts.pinned.push_back({"parameters, gradients and other bytes", facts.live - known});
-  for (const auto& [what, bytes] : pinned) facts.pinned.push_back({"results of " + what + " in use", bytes});
+  for (const auto& [what, bytes] : pinned) facts.pinned.push_back({what, bytes});
   std::stable_sort(facts.pinned.begin(), facts.pinned.end(),
                    [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
   if (facts.pinned.size() > 5) facts.pinned.resize(5);

@@ -24,6 +24,11 @@ bool is_factory_with_arguments(std::string_view name) {
   return names.count(name) != 0;
 }
 
+// In place, but only on what a tensor says about its storage.
+bool changes_only_the_view(const c10::OperatorHandle& handle) {
+  return handle.hasTag(at::Tag::inplace_view);
+}
+
 bool leaves_contents_undefined(std::string_view name) {
   return name.starts_with("aten::empty") || name.starts_with("aten::new_empty") || name == "aten::resize_" ||
          name == "aten::set_";
@@ -87,7 +92,8 @@ OperatorInfo::OperatorInfo(c10::OperatorHandle operator_handle) : handle(std::mo
     kind = Kind::transparent;
   } else if ((!takes_tensor && !random) || is_factory_with_arguments(base)) {
     kind = Kind::opaque;
-  } else if ((!writes && (!makes_tensor || only_aliases)) || leaves_contents_undefined(base)) {
+  } else if ((!writes && (!makes_tensor || only_aliases)) || leaves_contents_undefined(base) ||
+             changes_only_the_view(handle)) {
     kind = Kind::ignored;
   }
 }

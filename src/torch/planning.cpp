@@ -7,12 +7,15 @@
 #include <mutex>
 #include <thread>
 
+#include "plan/highs.h"
+
 namespace reprise {
 namespace {
 
 class Planning {
  public:
-  Planning() : thread_([this] { work(); }) {}
+  // What is loaded before this exists is unloaded after it is gone: jobs use the solver until the process ends.
+  Planning() : solver_(solver_available()), thread_([this] { work(); }) {}
   ~Planning() {
     {
       const std::scoped_lock lock(mutex_);
@@ -59,6 +62,7 @@ class Planning {
   std::deque<std::function<void(const std::atomic<bool>&)>> jobs_;
   std::uint64_t added_ = 0, done_ = 0;
   std::atomic<bool> ending_{false};
+  const bool solver_;
   std::thread thread_;
 };
 

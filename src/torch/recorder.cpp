@@ -597,6 +597,7 @@ std::unique_ptr<at::ObserverContext> on_node(const at::RecordFunction& call) {
     begin_moment(r, no_operator, call.name(), name);
   }
   std::unique_ptr<Context> context(new Context);
+  r.rebuilding = 0;
   if (r.observing) context->begin(false);
   return context;
 }
@@ -607,7 +608,8 @@ void on_node_end(const at::RecordFunction&, at::ObserverContext* given) {
   Recording& r = *here.recording;
   {
     const Arbiter lock;
-    end_moment(r, r.observing ? static_cast<Context*>(given)->elapsed() : 0);
+    const float cost = r.observing ? static_cast<Context*>(given)->elapsed() - static_cast<float>(r.rebuilding) : 0;
+    end_moment(r, std::max(0.0f, cost));
   }
   if (r.executor) r.executor->after(r, r.moment - 1);
 }

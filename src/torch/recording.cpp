@@ -201,7 +201,8 @@ Id Recording::add_from_outside(const at::Tensor& tensor) {
   return add_from_outside(libtorch::storage_of(tensor), version, version.enabled() ? version.current_version() : 0);
 }
 
-Id Recording::add_from_outside(c10::StorageImpl* storage, const libtorch::Version& version, std::uint32_t expected_version) {
+Id Recording::add_from_outside(c10::StorageImpl* storage, const libtorch::Version& version,
+                               std::uint32_t expected_version) {
   const meter::Header* const header = meter::header_of(*storage);
   const Id value = new_value(header ? header->bytes : static_cast<Bytes>(storage->nbytes()), no_operator);
   adopt_from_outside(value, storage);

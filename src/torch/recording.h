@@ -78,13 +78,13 @@ struct LiveValue {
   libtorch::Version version;  // of the tensor it was found in; tells writes that nobody recorded
   std::uint32_t expected_version = 0;
   c10::SmallVector<SavedHook*, 2> hooks;  // saved tensors that wait for it
-  float saved_at = 0;             // cost of the period up to its last save: how long ago, and so how soon it is needed
-  bool copied = false;            // `kept` is a copy of our own, made before the program overwrote the contents
-  bool dropped = false;           // the plan has dropped it: a save does not keep it
-  bool lost = false;              // from outside, and overwritten while no recipe needed it
-  bool orphan = false;            // its recipe needs a lost value, directly or not: kept like one from outside
-  int uses = 0;                   // by recipes of this recording
-  bool forgotten = false;         // it was let go while saved tensors wait for it
+  float saved_at = 0;      // cost of the period up to its last save: how long ago, and so how soon it is needed
+  bool copied = false;     // `kept` is a copy of our own, made before the program overwrote the contents
+  bool dropped = false;    // the plan has dropped it: a save does not keep it
+  bool lost = false;       // from outside, and overwritten while no recipe needed it
+  bool orphan = false;     // its recipe needs a lost value, directly or not: kept like one from outside
+  int uses = 0;            // by recipes of this recording
+  bool forgotten = false;  // it was let go while saved tensors wait for it
 
   bool met = false;  // it has been bound
 
@@ -112,6 +112,7 @@ class Recording : public std::enable_shared_from_this<Recording> {
   bool observing = false;  // everything a trace needs is written down in `seen`
   Observations seen;
   bool measuring = false;  // the costs of operators
+  double rebuilding = 0;   // microseconds of the present moment that went into rebuilding values
   bool measuring_other = false;
   std::vector<OtherBytes> other;       // by moment, if measured
   Id moment = 0;                       // the one to come

@@ -79,7 +79,9 @@ void SavedHook::bind_late() {
   recording_->attach(*this, bound, memory);
 }
 
-void SavedHook::give_up() { waiting_ = c10::Storage(); }
+void SavedHook::give_up() {
+  waiting_ = c10::Storage();
+}
 
 void SavedHook::check_unmoved() const {
   if (!unmoved()) libtorch::throw_modified(version_, expected_version_, view.dtype, view.sizes());
@@ -102,7 +104,11 @@ at::Tensor SavedHook::call_unpack_hook() {
     storage = recording.storage(value);
     rebuilt = !storage || !fingerprint.empty();
   }
-  if (!storage) storage = rebuild(recording, value);
+  if (!storage) {
+    const double start = wall_microseconds();
+    storage = rebuild(recording, value);
+    recording.rebuilding += wall_microseconds() - start;
+  }
   if (rebuilt && !fingerprint.empty()) verify(storage);
   return view.of(std::move(storage));
 }

@@ -84,6 +84,7 @@ void Session::budget(Bytes budget) {
   check_budget(budget);
   const Arbiter lock;
   state_->options.budget = budget;
+  state_->plan_for(budget);
 }
 Bytes Session::budget() const {
   const Arbiter lock;

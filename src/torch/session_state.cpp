@@ -64,7 +64,8 @@ SessionState::SessionState(SessionOptions given) : options(std::move(given)) {
 
 bool SessionState::would_record() const {
   return options.budget != no_limit || options.forget_everything || periods_.empty() ||
-         since_recorded_ + 1 >= recorded_every || periods_.back()->given || periods_.back()->measured < cost_measurements;
+         since_recorded_ + 1 >= recorded_every || periods_.back()->given ||
+         periods_.back()->measured < cost_measurements;
 }
 
 void SessionState::open_step() {
@@ -78,6 +79,7 @@ void SessionState::open_step() {
     longest_.reset();
     ended_in_step_ = planned_in_step_ = 0;
     kept_.clear();
+    unmetered_.clear();
     numbers_.forgotten_last_step = numbers_.packed_last_step = numbers_.packed_to_last_step = 0;
     numbers_.other_devices = 0;
     numbers_.replays = 0;
@@ -139,7 +141,7 @@ std::shared_ptr<Recording> SessionState::begin_period() {
     r.measuring = guess->measured < cost_measurements;
     r.executor = executor_for(*guess);
     r.measuring_other = r.executor != nullptr;
-    plan_if_worth_it(guess);  // a budget that is new may need another plan
+    plan_if_worth_it(guess, step_budget_);
     set_reserve(r.executor ? 0 : largest_packed(guess->seen));
   } else {
     r.observing = r.measuring = r.measuring_other = true;
@@ -169,7 +171,7 @@ void SessionState::end_period(Recording& r) {
   first_in_step_ = false;
   const auto longest = longest_.lock();
   if (!longest || longest->recipes->operators.size() < r.recipes->operators.size()) longest_ = r.period;
-  plan_if_worth_it(r.period);
+  plan_if_worth_it(r.period, step_budget_);
 }
 
 // A period that nobody has seen before.
@@ -246,21 +248,25 @@ std::unique_ptr<Executor> SessionState::executor_for(const Period& period) const
 // ---- planning
 // --------------------------------------------------------------------------------------------------------
 
-void SessionState::plan_if_worth_it(const std::shared_ptr<Period>& period) {
-  if (step_budget_ == no_limit || options.planning_time.count() <= 0 || options.forget_everything) return;
+void SessionState::plan_for(Bytes budget) {
+  for (const auto& period : periods_) plan_if_worth_it(period, budget);
+}
+
+void SessionState::plan_if_worth_it(const std::shared_ptr<Period>& period, Bytes budget) {
+  if (budget == no_limit || options.planning_time.count() <= 0 || options.forget_everything) return;
   if (period->planning || period->given) return;
-  const bool for_this_budget = period->budget == step_budget_ && (period->schedule || period->infeasible);
+  const bool for_this_budget = period->budget == budget && (period->schedule || period->infeasible);
   const bool costs_improved = period->planned_with < cost_measurements && period->measured >= cost_measurements;
   if (for_this_budget && !period->outgrown && !costs_improved) return;
   period->planning = true;
   ++jobs_;
   if (!options.plans.empty() && !period->schedule && !period->infeasible) {  // a file is read at once
-    plan(period, step_budget_, true, nullptr);
+    plan(period, budget, true, nullptr);
     if (period->schedule) return;
     period->planning = true;
     ++jobs_;
   }
-  plan_later([self = shared_from_this(), period, budget = step_budget_](const std::atomic<bool>& cancelled) {
+  plan_later([self = shared_from_this(), period, budget](const std::atomic<bool>& cancelled) {
     self->plan(period, budget, false, &cancelled);
   });
 }

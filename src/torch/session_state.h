@@ -40,6 +40,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   [[nodiscard]] bool any_alternative(Recording&, const std::function<bool(const Recipes&)>& accepted) const;
   // nullptr: no plan that keeps to the budget of the step.
   [[nodiscard]] std::unique_ptr<Executor> executor_for(const Period&) const;
+  // Plans for a budget that is to come, from the traces that are known.
+  void plan_for(Bytes budget);
   // From now on the period of the last complete step follows this plan. Throws BadInput. Not under the lock.
   void use(Plan);
   // Until no planning of this session is under way. Not under the lock.
@@ -71,7 +73,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
  private:
   void remember(Recording&);
   void learn_from(Recording&);
-  void plan_if_worth_it(const std::shared_ptr<Period>&);
+  void plan_if_worth_it(const std::shared_ptr<Period>&, Bytes budget);
   // Not under the lock, unless only the folder is looked at.
   void plan(const std::shared_ptr<Period>&, Bytes budget, bool only_from_folder, const std::atomic<bool>* cancelled);
   [[nodiscard]] std::shared_ptr<Period> longest_of_last_step() const;
@@ -82,8 +84,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   bool first_in_step_ = true;
   std::weak_ptr<Period> longest_, longest_of_last_step_;
   int ended_in_step_ = 0, planned_in_step_ = 0;  // periods, and those that followed their plan to the end
-  int since_recorded_ = 0;                        // steps that ran plainly, since the last one that was recorded
-  bool recorded_ = false;                         // the open step is
+  int since_recorded_ = 0;                       // steps that ran plainly, since the last one that was recorded
+  bool recorded_ = false;                        // the open step is
   int jobs_ = 0;                                 // of planning
   std::set<std::pair<const OperatorInfo*, Id>> distrusted_;
   std::unordered_map<const void*, Bytes> unmetered_;

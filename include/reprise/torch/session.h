@@ -120,7 +120,8 @@ class Session {
 
   [[nodiscard]] Step step();
 
-  // From the next step on.
+  // From the next step on. Traces that are known are planned for it at once: after `wait_for_plan` the next step can
+  // follow a plan, and plans reach lower than the online policy does.
   void budget(Bytes);
   [[nodiscard]] Bytes budget() const;
 
@@ -133,8 +134,8 @@ class Session {
   // Until no planning is under way.
   void wait_for_plan();
 
-  // The trace of the last complete step that was recorded: of its longest stretch from the first operator to the end of backward.
-  // `write_trace` saves it for the `reprise` command.
+  // The trace of the last complete step that was recorded: of its longest stretch from the first operator to the end of
+  // backward. `write_trace` saves it for the `reprise` command.
   [[nodiscard]] std::optional<Trace> trace() const;
 
   // Follow this plan where a step's trace is one it is valid for, instead of planning. Throws BadInput if it is not
