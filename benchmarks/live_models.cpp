@@ -34,8 +34,7 @@ Model model_of(std::shared_ptr<Net> net, Batch... batch) {
   return model;
 }
 
-// ---- GPT
-// -------------------------------------------------------------------------------------------------------------
+// ---- GPT -----------------------------------------------------------------------------------------------------------
 
 struct GptSizes {
   std::int64_t layers = 8, dim = 256, heads = 8, batch = 4, seq = 256, vocab = 256;
@@ -103,8 +102,7 @@ Model make_gpt(bool sdpa) {
   return model_of(net, tokens, torch::randint(s.vocab, {s.batch, s.seq}));
 }
 
-// ---- ResNet: 1 + 18 + 2 shortcut convolutions
-// ------------------------------------------------------------------------
+// ---- ResNet: 1 + 18 + 2 shortcut convolutions ----------------------------------------------------------------------
 
 nn::Conv2d conv(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
   return nn::Conv2d(nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2).bias(false));
@@ -160,8 +158,7 @@ Model make_resnet() {
   return model_of(net, images, torch::randint(10, {32}));
 }
 
-// ---- U-Net
-// -----------------------------------------------------------------------------------------------------------
+// ---- U-Net ---------------------------------------------------------------------------------------------------------
 
 struct DoubleConvolution : nn::Module {
   DoubleConvolution(std::int64_t in, std::int64_t out) {
@@ -221,8 +218,7 @@ Model make_unet() {
   return model_of(net, images, torch::randint(2, {32, 64, 64}));
 }
 
-// ---- LSTM from cells
-// -------------------------------------------------------------------------------------------------
+// ---- LSTM from cells -----------------------------------------------------------------------------------------------
 
 // With a head its loss is the mean square of the head's output, without one the sum of squares of the last state.
 struct Lstm : nn::Module {
@@ -265,8 +261,7 @@ Model make_lstm_small() {
   return model_of(net, torch::randn({200, 4, 32}));
 }
 
-// ---- an MLP, and LibTorch's own transformer
-// --------------------------------------------------------------------------
+// ---- an MLP, and LibTorch's own transformer ------------------------------------------------------------------------
 
 struct Mlp : nn::Module {
   Mlp(std::size_t depth, std::int64_t width) {

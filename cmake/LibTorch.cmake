@@ -4,6 +4,8 @@
 include(RepriseLibTorch)
 # Beside the usual places: where the scripts put the Python package.
 file(GLOB own_libtorch ${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages/torch)
+# Seen in the whole project, because those who link to Reprise::torch link to it as well.
+set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 
 if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED REPRISE_TORCH)
   reprise_find_libtorch(QUIET HINTS ${own_libtorch})
@@ -12,11 +14,14 @@ if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED REPRISE_TORCH)
   endif()
 endif()
 option(REPRISE_TORCH "Build the LibTorch side, Reprise::torch" ${Torch_FOUND})
+if(REPRISE_TORCH)
+  reprise_find_libtorch(REQUIRED HINTS ${own_libtorch})
+endif()
+unset(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL)
 if(NOT REPRISE_TORCH)
   return()
 endif()
 
-reprise_find_libtorch(REQUIRED HINTS ${own_libtorch})
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 mark_as_advanced(XXHASH_INCLUDE_DIR)
 
@@ -26,9 +31,10 @@ function(reprise_torch_code target)
   target_precompile_headers(${target} PRIVATE ${ARGN})
   # LibTorch was built with it, and some of its classes have other members without.
   target_compile_definitions(${target} PRIVATE NDEBUG)
-  # g++ 12 sees writes outside of objects when it inlines LibTorch's reference counts, and again in std::string's
-  # operator+, where there are none.
-  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow -Wno-array-bounds>)
+  # g++ 12 sees writes outside of objects and reads of unset ones when it inlines LibTorch's reference counts, and again
+  # in std::string's operator+, where there are none.
+  target_compile_options(${target} PRIVATE
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow -Wno-array-bounds -Wno-maybe-uninitialized>)
   # What ccache has to be told about precompiled headers.
   if(CCACHE_PROGRAM AND CMAKE_CXX_COMPILER_LAUNCHER STREQUAL CCACHE_PROGRAM)
     set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER

@@ -64,8 +64,7 @@ double Search::unit_of(const std::vector<Id>& nodes) const {
   return repeats > 0 && extra > 0 ? extra * cost_scale_ / repeats : 1.0 / std::max<Id>(1, problem_.moments);
 }
 
-// ---- pruning
-// ----------------------------------------------------------------------------------------------------------
+// ---- pruning -------------------------------------------------------------------------------------------------------
 
 std::vector<Id> Search::prune(const std::vector<Id>& nodes) {
   if (!schedule_.load(nodes)) return nodes;
@@ -93,8 +92,7 @@ std::vector<Id> Search::prune(const std::vector<Id>& nodes) {
   return schedule_.nodes();
 }
 
-// ---- annealing
-// --------------------------------------------------------------------------------------------------------
+// ---- annealing -----------------------------------------------------------------------------------------------------
 
 void Search::anneal(const std::vector<Id>& start, double until_share, double hot, double cold, bool until_fits) {
   if (!schedule_.load(start)) return;
@@ -135,8 +133,7 @@ void Search::anneal(const std::vector<Id>& start, double until_share, double hot
   }
 }
 
-// ---- moves
-// ------------------------------------------------------------------------------------------------------------
+// ---- moves ---------------------------------------------------------------------------------------------------------
 
 bool Search::move() {
   if (!schedule_.fits() && random_.chance(0.45)) return drop_at_overflow() && repaired_sometimes();
@@ -368,8 +365,7 @@ void Search::repair(int times) {
   }
 }
 
-// ---- sampling
-// ---------------------------------------------------------------------------------------------------------
+// ---- sampling ------------------------------------------------------------------------------------------------------
 
 Stay Search::random_stay() {
   const auto repeats = static_cast<Id>(schedule_.repeats().size());

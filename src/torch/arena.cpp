@@ -39,8 +39,7 @@ bool BySize::operator()(const Block* one, std::size_t bytes) const {
   return one->bytes < bytes;
 }
 
-// ---- what is asked for
-// -----------------------------------------------------------------------------------------------
+// ---- what is asked for ---------------------------------------------------------------------------------------------
 
 Arena::Arena() : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {}
 
@@ -81,8 +80,7 @@ void Arena::shrink(Bytes cache) {
   }
 }
 
-// ---- blocks
-// ----------------------------------------------------------------------------------------------------------
+// ---- blocks --------------------------------------------------------------------------------------------------------
 
 Shelf& Arena::shelf(State state) {
   return state == State::cached ? cached_ : empty_;
@@ -186,8 +184,7 @@ Block* Arena::made_of_empty(std::size_t bytes) {
   return best;
 }
 
-// ---- addresses and pages
-// ---------------------------------------------------------------------------------------------
+// ---- addresses and pages -------------------------------------------------------------------------------------------
 
 Block* Arena::new_region(std::size_t bytes) {
   constexpr std::size_t smallest = std::size_t{1} << 30, chunks = 4096;

@@ -208,8 +208,7 @@ void Bridge::add_packing(const Period& period) {
   if (!packed.entries.empty()) trace_.tiers.push_back(std::move(packed));
 }
 
-// ---- back
-// ------------------------------------------------------------------------------------------------------------
+// ---- back ----------------------------------------------------------------------------------------------------------
 
 std::shared_ptr<const Schedule> Bridge::schedule(const Plan& plan, const Simulation& simulation, double gap) const {
   using Kind = Schedule::Step::Kind;

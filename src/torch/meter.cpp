@@ -19,11 +19,11 @@ namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
-// Resident memory may pass the limit by a thirty-second part: freed memory lies between what is live, and the tighter
+// Resident memory may pass the limit by a sixty-fourth part: freed memory lies between what is live, and the tighter
 // it is held the more pages have to move. It is that of the last limit there was, also while none is in force: between
 // two steps more may be live, but no more freed memory is kept for it.
 constexpr Bytes resident_target(Bytes limit) {
-  return limit > largest_bytes ? unlimited : limit + limit / 32;
+  return limit > largest_bytes ? unlimited : limit + limit / 64;
 }
 
 // What every allocation writes, apart from what it only reads: a thread that allocates takes the first line away from
@@ -36,6 +36,7 @@ struct alignas(64) Settings {
   std::atomic<Bytes> limit{unlimited};
   std::atomic<Bytes> ceiling{unlimited};  // of tensors: the limit without the reserve
   std::atomic<Bytes> target{unlimited};   // of resident memory
+  std::atomic<bool> keeps_pages{false};   // whatever the limit
   std::atomic<std::uint64_t> fails_at{UINT64_MAX};
   std::atomic<Pressure> pressure{nullptr};
   std::atomic<Death> death{nullptr};
@@ -206,7 +207,7 @@ void raise_other_peak(Bytes bytes) {
 void limit(Bytes limit, Bytes reserve) {
   settings.limit.store(limit, relaxed);
   settings.ceiling.store(limit - reserve, relaxed);
-  if (limit == unlimited) return;
+  if (limit == unlimited || settings.keeps_pages.load(relaxed)) return;
   settings.target.store(resident_target(limit), relaxed);
   heap::shrink(resident_target(limit) - live());
 }
@@ -241,6 +242,10 @@ bool in_charge() {
 void keep_heap() {
   heap::keep();
   settings.target.store(resident_target(limit()), relaxed);
+}
+
+void keep_all_pages() {
+  settings.keeps_pages.store(true, relaxed);
 }
 
 void give_back() {

@@ -50,8 +50,7 @@ static_assert(sizeof(Header) == 64);
 // The header of a storage's memory; nullptr if it came from elsewhere (from_blob, another allocator) or is empty.
 [[nodiscard]] Header* header_of(const c10::StorageImpl&);
 
-// ---- counting
-// --------------------------------------------------------------------------------------------------------
+// ---- counting ------------------------------------------------------------------------------------------------------
 
 [[nodiscard]] Bytes live();
 [[nodiscard]] Bytes tracked();
@@ -68,14 +67,13 @@ void mark_peak();
 // As if so many had been seen since.
 void raise_other_peak(Bytes);
 
-// ---- limiting
-// --------------------------------------------------------------------------------------------------------
+// ---- limiting ------------------------------------------------------------------------------------------------------
 
 inline constexpr Bytes unlimited = INT64_MAX;
 
 // Requests beyond `limit` bytes live press; with `reserve` a part of it is kept free for `charge`, and for a request
 // that would fail otherwise. Freed memory goes back to the system as far as the process would have more resident than
-// this, and a thirty-second part, for tensors.
+// this, and a sixty-fourth part, for tensors.
 void limit(Bytes limit, Bytes reserve = 0);
 [[nodiscard]] Bytes limit();
 // What tensors may have of it: the limit without the reserve.
@@ -92,8 +90,7 @@ std::pair<Pressure, Death> callbacks(Pressure, Death);  // returns the former on
 [[nodiscard]] bool charge(Bytes);
 void discharge(Bytes);
 
-// ---- the process
-// -----------------------------------------------------------------------------------------------------
+// ---- the process ---------------------------------------------------------------------------------------------------
 
 // Whether LibTorch asks this allocator now; another library may have put its own in front.
 [[nodiscard]] bool in_charge();
@@ -101,13 +98,14 @@ void discharge(Bytes);
 // Heap behaviour while sessions exist: freed memory is kept and reused, without page faults (heap.h). Limits of
 // sessions that are gone are forgotten.
 void keep_heap();
+// Keeps freed memory whatever the limit, so that steps under one and steps without can be compared.
+void keep_all_pages();
 // Gives freed memory back to the system.
 void give_back();
 // Resident bytes of this process, as the system sees them.
 [[nodiscard]] Bytes resident();
 
-// ---- for tests
-// -------------------------------------------------------------------------------------------------------
+// ---- for tests -----------------------------------------------------------------------------------------------------
 
 // After this many more allocations one fails with std::bad_alloc, once: 0 is the next one; -1: none.
 void fail_after(std::int64_t allocations);

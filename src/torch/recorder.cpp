@@ -13,8 +13,7 @@
 namespace reprise {
 namespace {
 
-// ---- arguments
-// -------------------------------------------------------------------------------------------------------
+// ---- arguments -----------------------------------------------------------------------------------------------------
 
 bool is_training(const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
   if (!info.batch_norm) return false;
@@ -44,8 +43,7 @@ Access access_of(const OperatorInfo& info, bool training, int argument, const at
   return declared == Access::overwrite && !covers_storage(tensor) ? Access::write : declared;
 }
 
-// ---- writing recipes
-// -------------------------------------------------------------------------------------------------
+// ---- writing recipes -----------------------------------------------------------------------------------------------
 
 class ArgumentWriter {
  public:
@@ -119,8 +117,7 @@ class ArgumentWriter {
   bool training_ = false;
 };
 
-// ---- following recipes
-// -----------------------------------------------------------------------------------------------
+// ---- following recipes ---------------------------------------------------------------------------------------------
 
 class ArgumentMatcher {
  public:
@@ -215,8 +212,7 @@ class ArgumentMatcher {
   c10::SmallVector<std::pair<std::uint32_t, const c10::IValue*>, 4> changed_;
 };
 
-// ---- one operator, from start to end
-// ---------------------------------------------------------------------------------
+// ---- one operator, from start to end -------------------------------------------------------------------------------
 
 // The next moment begins. What happened since the last one belongs to it.
 void begin_moment(Recording& r, Id op, const char* event_name, std::uint64_t event) {
@@ -456,8 +452,7 @@ class OperatorCall {
   }
 };
 
-// ---- callbacks
-// -------------------------------------------------------------------------------------------------------
+// ---- callbacks -----------------------------------------------------------------------------------------------------
 
 // What a start callback returns for its end callback. One for each operator that runs: pooled, there are many.
 struct Context final : at::ObserverContext {

@@ -34,8 +34,7 @@ constexpr Bytes smallest_packed = 4 << 10;
 
 }  // namespace
 
-// ---- the arbiter
-// -----------------------------------------------------------------------------------------------------
+// ---- the arbiter ---------------------------------------------------------------------------------------------------
 
 std::mutex& Arbiter::mutex() {
   static auto& mutex = *new std::mutex;  // tensors may be freed after static objects are gone
@@ -51,8 +50,7 @@ std::vector<Recording*>& recordings() {
   return all;
 }
 
-// ---- packed copies
-// ---------------------------------------------------------------------------------------------------
+// ---- packed copies -------------------------------------------------------------------------------------------------
 
 std::optional<PackedCopy> PackedCopy::of(const PackedForm& form, const c10::Storage& storage) {
   if (storage.nbytes() != form.plain_bytes()) return std::nullopt;
@@ -75,8 +73,7 @@ void PackedCopy::restore(const c10::Storage& storage) const {
   unpack(form_, {data_.get(), form_.bytes()}, {static_cast<std::byte*>(storage.mutable_data()), storage.nbytes()});
 }
 
-// ---- a recording's life
-// ----------------------------------------------------------------------------------------------
+// ---- a recording's life --------------------------------------------------------------------------------------------
 
 Recording::Recording(std::shared_ptr<SessionState> of, std::shared_ptr<Recipes> followed)
     : session(std::move(of)), number(next_number()), recipes(std::move(followed)), following(recipes != nullptr) {
@@ -100,8 +97,7 @@ Recording::~Recording() {
   live.clear();
 }
 
-// ---- values
-// ----------------------------------------------------------------------------------------------------------
+// ---- values --------------------------------------------------------------------------------------------------------
 
 const RecordedValue& Recording::info(Id value) const {
   const std::size_t known = recipes->values.size();
@@ -338,8 +334,7 @@ bool Recording::pack(Id value, const PackedForm& form) {
   return true;
 }
 
-// ---- saved tensors
-// ---------------------------------------------------------------------------------------------------
+// ---- saved tensors -------------------------------------------------------------------------------------------------
 
 void Recording::attach(SavedHook& hook, Id value, c10::StorageImpl* storage) {
   LiveValue& state = live[value];

@@ -34,8 +34,7 @@ const bool installed = [] {
 
 }  // namespace
 
-// ---- step
-// ------------------------------------------------------------------------------------------------------------
+// ---- step ----------------------------------------------------------------------------------------------------------
 
 Step::Step(std::shared_ptr<SessionState> state) : state_(std::move(state)) {}
 Step::Step(Step&&) noexcept = default;
@@ -53,8 +52,7 @@ void Step::close() noexcept {
   if (const auto state = std::move(state_)) state->close_step();
 }
 
-// ---- session
-// ---------------------------------------------------------------------------------------------------------
+// ---- session -------------------------------------------------------------------------------------------------------
 
 Session::Session(SessionOptions options) {
   check_budget(options.budget);

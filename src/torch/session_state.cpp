@@ -17,8 +17,7 @@ constexpr int cost_measurements = 4;  // after so many steps the least of the co
 constexpr std::size_t divergences_told = 10;
 constexpr int recorded_every = 16;  // steps without a budget, once a trace is known
 
-// ---- the limit, for all sessions of the process
-// ----------------------------------------------------------------------
+// ---- the limit, for all sessions of the process --------------------------------------------------------------------
 
 struct Limit {
   std::vector<const SessionState*> open;  // sessions of the steps that are open
@@ -59,8 +58,7 @@ SessionState::SessionState(SessionOptions given) : options(std::move(given)) {
   numbers_.name = options.name;
 }
 
-// ---- steps
-// -----------------------------------------------------------------------------------------------------------
+// ---- steps ---------------------------------------------------------------------------------------------------------
 
 bool SessionState::would_record() const {
   return options.budget != no_limit || options.forget_everything || periods_.empty() ||
@@ -120,8 +118,7 @@ void SessionState::close_step() noexcept {
   if (ended_in_step_ > 0) longest_of_last_step_ = longest_;
 }
 
-// ---- periods
-// ---------------------------------------------------------------------------------------------------------
+// ---- periods -------------------------------------------------------------------------------------------------------
 
 std::shared_ptr<Recording> SessionState::begin_period() {
   std::shared_ptr<Period> guess = first_in_step_ ? first_.lock() : nullptr;
@@ -245,8 +242,7 @@ std::unique_ptr<Executor> SessionState::executor_for(const Period& period) const
   return std::make_unique<Executor>(period.schedule);
 }
 
-// ---- planning
-// --------------------------------------------------------------------------------------------------------
+// ---- planning ------------------------------------------------------------------------------------------------------
 
 void SessionState::plan_for(Bytes budget) {
   for (const auto& period : periods_) plan_if_worth_it(period, budget);
@@ -347,8 +343,7 @@ void SessionState::use(Plan plan) {
   period->given = true;
 }
 
-// ---- exactness
-// -------------------------------------------------------------------------------------------------------
+// ---- exactness -----------------------------------------------------------------------------------------------------
 
 bool SessionState::verifies(const Recipes& recipes, Id value) const {
   if (options.verify == Verify::never || static_cast<std::size_t>(value) >= recipes.values.size()) return false;
@@ -373,8 +368,7 @@ void SessionState::distrust(Recording& r, Id op) {
   }
 }
 
-// ---- counting
-// --------------------------------------------------------------------------------------------------------
+// ---- counting ------------------------------------------------------------------------------------------------------
 
 void SessionState::count_packed(Bytes plain, Bytes packed) {
   numbers_.packed_last_step += plain;
@@ -463,8 +457,7 @@ std::optional<Trace> SessionState::trace() const {
   return Bridge(*period, options.pack).trace();
 }
 
-// ---- periods, on the thread of a step
-// --------------------------------------------------------------------------------
+// ---- periods, on the thread of a step ------------------------------------------------------------------------------
 
 void begin_period_if_over() {
   ThreadState& here = this_thread();

@@ -49,8 +49,7 @@ void expect_valid(const Trace& trace, const PlanResult& result) {
   ASSERT_LE(simulation.peak, result.budget);
 }
 
-// ---- with moves instead of a clock
-// -----------------------------------------------------------------------------------
+// ---- with moves instead of a clock ---------------------------------------------------------------------------------
 
 TEST(BestByMoves, GivesTheSamePlanForTheSameSeed) {
   for (const CaseKind kind : all_kinds()) {
@@ -102,8 +101,7 @@ TEST(BestByMoves, TellsHowManyItMade) {
   EXPECT_LE(make_plan(trace, options).moves, 200U) << "no moves: only what takes a moment";
 }
 
-// ---- time, cancelling and progress
-// -------------------------------------------------------------------------------------
+// ---- time, cancelling and progress ---------------------------------------------------------------------------------
 
 TEST(BestTimeLimit, IsKept) {
   if (sanitized) GTEST_SKIP() << "sanitizers make time mean little";
@@ -195,8 +193,7 @@ TEST(BestProgress, IsToldWithNumbersThatMakeSense) {
   }
 }
 
-// ---- without HiGHS
-// -----------------------------------------------------------------------------------------------------
+// ---- without HiGHS -------------------------------------------------------------------------------------------------
 
 using BestWithoutHighsDeathTest = ::testing::Test;  // gtest's word for a test in a process of its own
 
@@ -240,8 +237,7 @@ TEST(Best, SaysWhenBoundsAreSwitchedOff) {
   EXPECT_TRUE(said || result.status == PlanStatus::optimal);
 }
 
-// ---- traces at the edge
-// ------------------------------------------------------------------------------------------------
+// ---- traces at the edge --------------------------------------------------------------------------------------------
 
 TEST(BestAtTheEdge, OfATraceWithoutMoments) {
   const PlanResult result = make_plan(Trace{}, options_for(0, 100));
@@ -356,8 +352,7 @@ TEST(BestAtTheEdge, OfValuesFromOutsideThatNobodyNeeds) {
   EXPECT_EQ(result.simulation.peak, 0);
 }
 
-// ---- what once went wrong
-// ----------------------------------------------------------------------------------------------
+// ---- what once went wrong ------------------------------------------------------------------------------------------
 
 // A value that the program holds early and backward needs late: it is put into its tier while it is held, because right
 // after that there is no room for value and copy together.

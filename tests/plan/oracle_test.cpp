@@ -25,8 +25,7 @@ using testing::read_aloud;
 using testing::small_case;
 using testing::SmallTrace;
 
-// ---- exhaustive search itself
-// ----------------------------------------------------------------------------------------
+// ---- exhaustive search itself --------------------------------------------------------------------------------------
 
 TEST(Exhaustive, KnowsTheOptimumOfAChainByHand) {
   SmallTrace small;  // three layers and their backward; every state is one byte
@@ -84,8 +83,7 @@ TEST(Exhaustive, HasWitnessesThatTheInterpreterAccepts) {
   }
 }
 
-// ---- best against exhaustive search
-// ----------------------------------------------------------------------------------
+// ---- best against exhaustive search --------------------------------------------------------------------------------
 
 struct Tally {
   int compared = 0, equal = 0, missed = 0;
@@ -168,8 +166,7 @@ TEST(BestAgainstExhaustive, IsOptimalOnMostTimelinesWithLimitedTiers) {
   EXPECT_GE(tally.equal, tally.compared * 95 / 100) << tally.differences;
 }
 
-// ---- the integer program
-// -----------------------------------------------------------------------------------------------
+// ---- the integer program -------------------------------------------------------------------------------------------
 
 TEST(StagedProgram, AgreesWithExhaustiveSearchOnNearlyEveryGraph) {
   if (!solver_available()) GTEST_SKIP() << solver_problem();

@@ -78,7 +78,7 @@ TEST_F(HeapArenaTest, FreedMemoryIsGivenBackWhenAsked) {
 #ifndef REPRISE_SANITIZED  // a sanitizer's own memory is resident too
 TEST_F(HeapArenaTest, ResidentMemoryStaysNearWhatIsInUse) {
   // As a training step does: mostly last in first out, sizes of a transformer, close to the budget all the time.
-  constexpr Bytes budget = Bytes{100} << 20, target = budget + budget / 32;
+  constexpr Bytes budget = Bytes{100} << 20, target = budget + budget / 64;
   constexpr std::size_t sizes[] = {8 * MiB + 64, 4 * MiB + 64, MiB + 64, 3 * MiB + 64, 65600, 262208, 786496};
   const Bytes before = resident();
   std::mt19937 random(1);

@@ -75,8 +75,7 @@ class Limits : public ::testing::Test {
   at::Tensor x_ = torch::ones({64, 16});
 };
 
-// ---- a raw pointer
-// ---------------------------------------------------------------------------------------------------
+// ---- a raw pointer -------------------------------------------------------------------------------------------------
 
 TEST_F(Limits, AWriteThroughARawPointerIsFoundByVerify) {
   for (const Verify verify : {Verify::always, Verify::first_time}) {
@@ -176,8 +175,7 @@ TEST_F(Limits, VerifyCountsWhatItCompares) {
   }
 }
 
-// ---- while nobody records
-// --------------------------------------------------------------------------------------------
+// ---- while nobody records ------------------------------------------------------------------------------------------
 
 TEST_F(Limits, AnInputThatChangesAfterTheStepIsNamed) {
   const Bytes before = meter::live();

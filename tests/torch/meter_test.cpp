@@ -53,8 +53,7 @@ class MeterTest : public ::testing::Test {
 };
 using MeterThreadTest = MeterTest;
 
-// ---- counting
-// --------------------------------------------------------------------------------------------------------
+// ---- counting ------------------------------------------------------------------------------------------------------
 
 TEST_F(MeterTest, EveryByteCountsAndTheHeaderToo) {
   for (const std::size_t bytes : {1, 63, 64, 65, 512, 4096, 65472, 65536, 100'000, 8 << 20}) {
@@ -148,8 +147,7 @@ TEST_F(MeterTest, TheOtherPeakLeavesOutWhatIsTracked) {
   EXPECT_EQ(meter::take_other_peak() - before, 70);
 }
 
-// ---- limiting
-// --------------------------------------------------------------------------------------------------------
+// ---- limiting ------------------------------------------------------------------------------------------------------
 
 TEST_F(MeterTest, FailsBeforeTheFirstByteOver) {
   meter::mark_peak();
@@ -234,8 +232,7 @@ TEST_F(MeterTest, ALimitBelowWhatIsLiveStopsNewRequestsOnly) {
   EXPECT_NO_THROW(memory(1));
 }
 
-// ---- deaths
-// ----------------------------------------------------------------------------------------------------------
+// ---- deaths --------------------------------------------------------------------------------------------------------
 
 struct Dead {
   meter::Tag tag;
@@ -280,8 +277,7 @@ TEST_F(MeterTest, ReusedMemoryIsNobodys) {
   }
 }
 
-// ---- failures
-// --------------------------------------------------------------------------------------------------------
+// ---- failures ------------------------------------------------------------------------------------------------------
 
 TEST_F(MeterTest, TheAllocationAskedForFailsOnce) {
   const std::uint64_t before = meter::allocations();
@@ -314,8 +310,7 @@ TEST_F(MeterTest, WhatTheSystemDoesNotHaveIsNotCounted) {
 }
 #endif
 
-// ---- LibTorch
-// --------------------------------------------------------------------------------------------------------
+// ---- LibTorch ------------------------------------------------------------------------------------------------------
 
 TEST_F(MeterTest, KnowsWhenAnotherAllocatorIsInFront) {
   c10::Allocator* const meters = c10::GetCPUAllocator();
@@ -365,8 +360,7 @@ TEST_F(MeterTest, MemoryIsFilledWhenLibTorchIsAskedTo) {
   }
 }
 
-// ---- threads
-// ---------------------------------------------------------------------------------------------------------
+// ---- threads -------------------------------------------------------------------------------------------------------
 
 void in_threads(int count, void (*work)(unsigned seed)) {
   std::vector<std::thread> threads;
