@@ -25,10 +25,12 @@ endif()
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 mark_as_advanced(XXHASH_INCLUDE_DIR)
 
-# reprise_torch_code(TARGET HEADER...): for targets whose files include LibTorch. It takes long to read, so these
+# reprise_torch_code(TARGET [HEADER...]): for targets whose files include LibTorch. It takes long to read, so these
 # headers are read once for all files of the target.
 function(reprise_torch_code target)
-  target_precompile_headers(${target} PRIVATE ${ARGN})
+  if(ARGN)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
   # LibTorch was built with it, and some of its classes have other members without.
   target_compile_definitions(${target} PRIVATE NDEBUG)
   # g++ 12 sees writes outside of objects and reads of unset ones when it inlines LibTorch's reference counts, and again
