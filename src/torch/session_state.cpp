@@ -438,8 +438,7 @@ Summary SessionState::summary() const {
   const auto period = longest_of_last_step();
   if (!period) return summary;
   if (!period->kept_peak) {
-    const Bridge bridge(*period, false);
-    period->kept_peak = simulate(bridge.trace(), keep_everything(bridge.trace()), {false, false}).peak;
+    if (const auto kept = trace()) period->kept_peak = simulate(*kept, keep_everything(*kept), {false, false}).peak;
   }
   summary.peak_if_kept = period->kept_peak;
   if (const auto& schedule = period->schedule) {
@@ -454,7 +453,11 @@ std::optional<Trace> SessionState::trace() const {
   const Arbiter lock;
   const auto period = longest_of_last_step();
   if (!period) return std::nullopt;
-  return Bridge(*period, options.pack).trace();
+  try {
+    return Bridge(*period, options.pack).trace();
+  } catch (const BadInput&) {  // something happened in it that a trace cannot say; it is not planned either
+    return std::nullopt;
+  }
 }
 
 // ---- periods, on the thread of a step ------------------------------------------------------------------------------
