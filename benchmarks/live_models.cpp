@@ -1,7 +1,9 @@
 #include "live_models.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "live_region.h"
@@ -34,6 +36,9 @@ Model model_of(std::shared_ptr<Net> net, Batch... batch) {
   return model;
 }
 
+// In C++ a temporary lives until its statement ends, in Python until the call it is given to returns. Where that would
+// hold an activation longer than the peers do, the statement is cut in two.
+
 // ---- GPT -----------------------------------------------------------------------------------------------------------
 
 struct GptSizes {
@@ -59,13 +64,14 @@ struct GptBlock : nn::Module {
         att.masked_fill(torch::ones({length, length}, torch::kBool).triu(1), -std::numeric_limits<double>::infinity());
     return torch::matmul(torch::dropout(att.softmax(-1), sizes.dropout, /*train=*/true), v);
   }
+  Tensor project(const Tensor& y) { return torch::dropout(o(y), sizes.dropout, /*train=*/true); }
   Tensor mlp(const Tensor& x) { return torch::dropout(b(torch::gelu(a(l2(x)))), sizes.dropout, /*train=*/true); }
   Tensor forward(Tensor x) {
     const std::int64_t batch = x.size(0), length = x.size(1), dim = x.size(2);
     const std::vector<Tensor> parts =
         qkv(l1(x)).view({batch, length, 3, sizes.heads, dim / sizes.heads}).permute({2, 0, 3, 1, 4}).unbind(0);
     const Tensor y = core(parts[0], parts[1], parts[2]);
-    x = x + torch::dropout(o(y.transpose(1, 2).reshape({batch, length, dim})), sizes.dropout, /*train=*/true);
+    x = x + project(y.transpose(1, 2).reshape({batch, length, dim}));
     return x + mlp(x);
   }
   GptSizes sizes;
@@ -120,7 +126,8 @@ struct ResidualBlock : nn::Module {
   }
   Tensor forward(const Tensor& x) {
     const Tensor r = torch::relu(b1(c1(x)));
-    return torch::relu(b2(c2(r)) + (shortcut ? shortcut->forward(x) : x));
+    const Tensor sum = b2(c2(r)) + (shortcut ? shortcut->forward(x) : x);
+    return torch::relu(sum);
   }
   nn::Conv2d c1{nullptr}, c2{nullptr};
   nn::BatchNorm2d b1{nullptr}, b2{nullptr};
@@ -197,14 +204,15 @@ struct UNet : nn::Module {
     x = run([this](const Tensors& in) { return Tensors{middle->forward(in[0])}; }, {x});
     for (std::size_t k = down.size(); k-- > 0;) {
       // The up-convolution and the concatenation are inside the region.
-      const auto level = [this, k](const Tensors& in) {
-        return Tensors{up[k]->forward(torch::cat({in[1], lift[k]->forward(in[0])}, 1))};
-      };
+      const auto level = [this, k](const Tensors& in) { return Tensors{up[k]->forward(lifted(k, in[0], in[1]))}; };
       const Tensor skip = std::move(skips.back());
       skips.pop_back();
       x = run(level, {x, skip});
     }
     return F::cross_entropy(head(x), classes);
+  }
+  Tensor lifted(std::size_t k, const Tensor& x, const Tensor& skip) {
+    return torch::cat({skip, lift[k]->forward(x)}, 1);
   }
   std::vector<std::shared_ptr<DoubleConvolution>> down, up;
   std::vector<nn::ConvTranspose2d> lift;

@@ -1,6 +1,7 @@
 // What ./bench live found out, as data, as one JSON line and as text.
 #pragma once
 
+#include <cstdint>
 #include <iosfwd>
 #include <optional>
 #include <string>

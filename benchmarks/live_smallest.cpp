@@ -1,6 +1,8 @@
 // The smallest budget that is kept, by bisection.
 #include <iostream>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "live_measure.h"
 #include "live_sides.h"

@@ -15,6 +15,11 @@ namespace {
 
 constexpr std::size_t KiB = 1 << 10, MiB = 1 << 20;
 constexpr Bytes plenty = Bytes{1} << 40;
+#ifdef REPRISE_SANITIZED
+constexpr std::uint64_t rounds = 200;
+#else
+constexpr std::uint64_t rounds = 2000;
+#endif
 
 // The first block of the region that this one is in.
 const Block* region(const Block* block) {
@@ -130,7 +135,7 @@ TEST(ArenaTest, WhatIsInUseIsNeverTouched) {
     const auto word = [](const Held& one, std::size_t at) -> std::uint64_t& {
       return reinterpret_cast<std::uint64_t*>(one.block->start)[at];
     };
-    for (std::uint64_t i = 1; i <= 2000; ++i) {
+    for (std::uint64_t i = 1; i <= rounds; ++i) {
       const std::size_t bytes = (random() % 3 == 0 ? random() % (8 * MiB) : random() % MiB) / 64 * 64 + 64 * KiB;
       while (!held.empty() && used + static_cast<Bytes>(bytes) > Bytes{32} << 20) {
         const std::size_t at = random() % 2 == 0 ? held.size() - 1 : random() % held.size();

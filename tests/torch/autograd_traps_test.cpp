@@ -11,6 +11,7 @@ using torch::autograd::variable_list;
 
 nn::Sequential small_model() {
   return nn::Sequential(nn::Linear(32, 64), nn::Dropout(0.3), nn::Tanh(), nn::Linear(64, 64), nn::GELU(),
+                        nn::Linear(64, 64), nn::Tanh(), nn::Dropout(0.1), nn::Linear(64, 64), nn::GELU(),
                         nn::Linear(64, 1));
 }
 
@@ -46,8 +47,9 @@ const Traps traps({
      [] {
        nn::Linear linear(32, 64);
        const auto scale = torch::randn({64}, torch::requires_grad()), x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         torch::tanh(SquaredTanh::apply(torch::gelu(linear(x)), scale)).sum().backward();
+         torch::tanh(SquaredTanh::apply(torch::gelu(linear(front->forward(x))), scale)).sum().backward();
          return gradients(*linear, {scale.grad()});
        };
      }},
@@ -55,8 +57,9 @@ const Traps traps({
      [] {
        nn::Linear linear(32, 64);
        const auto scale = torch::randn({64}), x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         const auto h = ScaleInPlace::apply(torch::gelu(linear(x)), scale);
+         const auto h = ScaleInPlace::apply(torch::gelu(linear(front->forward(x))), scale);
          (torch::sigmoid(h) * h).sum().backward();
          return gradients(*linear);
        };
@@ -65,8 +68,9 @@ const Traps traps({
      [] {
        nn::Linear one(32, 64), two(64, 64);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         auto h = torch::gelu(one(x));
+         auto h = torch::gelu(one(front->forward(x)));
          h = rerun_in_backward([=](at::Tensor z) mutable { return torch::tanh(torch::dropout(two(z), 0.3, true)); }, h);
          (h * torch::sigmoid(h)).sum().backward();
          return gradients(*one, gradients(*two));
@@ -76,8 +80,9 @@ const Traps traps({
      [] {
        auto model = small_model();
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         const auto loss = model->forward(x).pow(2).mean();
+         const auto loss = model->forward(front->forward(x)).pow(2).mean();
          loss.backward({}, true);
          loss.backward({}, true);
          loss.backward();
@@ -88,8 +93,9 @@ const Traps traps({
      [] {
        auto model = small_model();
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         const auto loss = model->forward(x).pow(2).mean();
+         const auto loss = model->forward(front->forward(x)).pow(2).mean();
          loss.backward();
          loss.backward();
          return gradients(*model);
@@ -154,8 +160,9 @@ const Traps traps({
      [] {
        nn::Linear trunk(32, 64), left(64, 8), right(64, 8);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         const auto h = torch::gelu(torch::tanh(trunk(x)));
+         const auto h = torch::gelu(torch::tanh(trunk(front->forward(x))));
          const auto one = left(h).pow(2).mean(), two = torch::exp(right(h)).mean();
          one.backward({}, true);
          two.backward();
@@ -166,8 +173,9 @@ const Traps traps({
      [] {
        nn::Linear trunk(32, 64);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         const auto h = torch::tanh(trunk(x));
+         const auto h = torch::tanh(trunk(front->forward(x)));
          torch::autograd::backward({torch::sin(h).sum(), h * h}, {at::Tensor(), torch::ones({96, 64})});
          return gradients(*trunk);
        };
@@ -176,8 +184,9 @@ const Traps traps({
      [] {
        nn::Linear one(32, 64), two(64, 64);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         const auto h = torch::gelu(one(x));
+         const auto h = torch::gelu(one(front->forward(x)));
          const auto teacher = torch::softmax(two(h), 1).detach();
          (torch::log_softmax(torch::tanh(two(h)), 1) * teacher).sum().backward();
          return gradients(*one, gradients(*two));
@@ -188,8 +197,9 @@ const Traps traps({
        auto model = small_model();
        for (auto& parameter : model[3]->parameters()) parameter.requires_grad_(false);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         model->forward(x).pow(2).mean().backward();
+         model->forward(front->forward(x)).pow(2).mean().backward();
          return gradients(*model);
        };
      }},
@@ -208,16 +218,17 @@ const Traps traps({
      [] {
        auto model = small_model();
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         auto loss = model->forward(x).pow(2).mean();
+         auto loss = model->forward(front->forward(x)).pow(2).mean();
          at::Tensor scores;
          {
            at::NoGradGuard no_grad;
            model->eval();
-           scores = model->forward(x * 2);
+           scores = model->forward(front->forward(x) * 2);
            model->train();
          }
-         loss = loss + torch::tanh(model->forward(x) * scores).sum();
+         loss = loss + torch::tanh(model->forward(front->forward(x)) * scores).sum();
          loss.backward();
          return gradients(*model, {scores});
        };
@@ -226,9 +237,10 @@ const Traps traps({
      [] {
        auto model = small_model();
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         for (int i = 0; i < 5; ++i) (void)model->forward(x).pow(2).mean();
-         model->forward(x).sum().backward();
+         for (int i = 0; i < 5; ++i) (void)model->forward(front->forward(x)).pow(2).mean();
+         model->forward(front->forward(x)).sum().backward();
          return gradients(*model);
        };
      }},

@@ -92,8 +92,9 @@ const Traps traps({
      [] {
        nn::Linear linear(32, 32);
        const auto x = torch::randn({64, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         const auto f = torch::fft::rfft(torch::tanh(linear(x)));
+         const auto f = torch::fft::rfft(torch::tanh(linear(front->forward(x))));
          (torch::abs(f).sum() + torch::fft::irfft(f * torch::exp(-torch::abs(f))).pow(2).sum()).backward();
          return gradients(*linear);
        };
@@ -117,9 +118,10 @@ const Traps traps({
      [] {
        nn::Linear linear(16, 16);
        const auto x = torch::randn({32, 16});
+       auto front = layers(16);
        const auto rows = torch::randint(0, 32, {48}), columns = torch::randint(0, 16, {16});
        return [=]() mutable {
-         const auto h = torch::tanh(linear(x));
+         const auto h = torch::tanh(linear(front->forward(x)));
          const auto a = h.index({rows}), b = h.index({Slice(), columns}), c = h.index({Slice(None, None, 2), None, 3});
          (torch::exp(a).sum() + torch::exp(b * b).sum() + torch::sin(c).sum()).backward();
          return gradients(*linear);
@@ -129,9 +131,10 @@ const Traps traps({
      [] {
        nn::Linear linear(16, 16);
        const auto x = torch::randn({32, 16});
+       auto front = layers(16);
        const auto where = torch::randint(0, 16, {32, 16});
        return [=]() mutable {
-         const auto h = torch::tanh(linear(x));
+         const auto h = torch::tanh(linear(front->forward(x)));
          const auto c = torch::zeros({32, 16}).scatter_(1, where, h * h);
          auto e = torch::stack({c, h}).gather(2, where.expand({2, 32, 16}));
          e = e.masked_fill(e < 0, 0.1);
@@ -146,8 +149,9 @@ const Traps traps({
      [] {
        nn::Linear linear(16, 16);
        const auto x = torch::randn({32, 16});
+       auto front = layers(16);
        return [=]() mutable {
-         const auto h = torch::tanh(linear(x));
+         const auto h = torch::tanh(linear(front->forward(x)));
          const auto sorted = std::get<0>(h.sort(1)), top = std::get<0>(h.topk(3)), middle = std::get<0>(h.median(1));
          (torch::cumsum(sorted * sorted, 1).sum() + (top * top).sum() + middle.pow(2).sum() +
           std::get<0>(h.max(1)).pow(2).sum() + std::get<0>(h.cummax(0)).exp().sum() + h.amax(0).pow(2).sum())
@@ -159,8 +163,9 @@ const Traps traps({
      [] {
        nn::Linear linear(16, 16);
        const auto x = torch::randn({32, 16});
+       auto front = layers(16);
        return [=]() mutable {
-         const auto h = torch::tanh(linear(x));
+         const auto h = torch::tanh(linear(front->forward(x)));
          const auto parts = h.split(4, 1);
          const auto rows = (parts[0] * parts[1]).unbind(0);
          const auto joined = torch::cat({parts[3], parts[2], parts[1] * parts[0]}, 1);
@@ -174,8 +179,9 @@ const Traps traps({
      [] {
        nn::Linear linear(16, 16);
        const auto x = torch::randn({32, 16});
+       auto front = layers(16);
        return [=]() mutable {
-         const auto h = torch::tanh(linear(x)).view({4, 8, 16});
+         const auto h = torch::tanh(linear(front->forward(x))).view({4, 8, 16});
          const auto windows = h.unfold(1, 3, 2);
          (torch::exp(h.permute({2, 0, 1}).flip(0).roll(3, 1)).sum() + torch::sin(windows).sum() +
           torch::einsum("abc,abd->cd", {h, h}).tanh().sum() + torch::cdist(h, h + 1).sum() +
@@ -188,8 +194,9 @@ const Traps traps({
      [] {
        nn::Linear linear(16, 16);
        const auto x = torch::randn({1, 16});
+       auto front = layers(16);
        return [=]() mutable {
-         const auto h = torch::tanh(linear(x)).expand({32, 16});
+         const auto h = torch::tanh(linear(front->forward(x))).expand({32, 16});
          (torch::exp(h) * h * torch::sigmoid(h.t()).t()).sum().backward();
          return gradients(*linear);
        };
@@ -198,8 +205,9 @@ const Traps traps({
      [] {
        nn::Linear linear(16, 16);
        const auto x = torch::randn({32, 16});
+       auto front = layers(16);
        return [=]() mutable {
-         const auto windows = torch::tanh(linear(x)).as_strided({29, 16, 3}, {16, 1, 16}, 8);
+         const auto windows = torch::tanh(linear(front->forward(x))).as_strided({29, 16, 3}, {16, 1, 16}, 8);
          (torch::exp(windows) * windows).sum().backward();
          return gradients(*linear);
        };
@@ -208,8 +216,9 @@ const Traps traps({
      [] {
        nn::Linear linear(16, 256);
        const auto x = torch::randn({64, 16});
+       auto front = layers(16);
        return [=]() mutable {
-         const auto view = torch::tanh(linear(x)).index({Slice(3, 9), Slice(100, 140, 2)});
+         const auto view = torch::tanh(linear(front->forward(x))).index({Slice(3, 9), Slice(100, 140, 2)});
          (view * torch::sigmoid(view)).sum().backward();
          return gradients(*linear);
        };
@@ -229,8 +238,9 @@ const Traps traps({
      [] {
        nn::Linear linear(16, 16);
        const auto x = torch::randn({32, 16});
+       auto front = layers(16);
        return [=]() mutable {
-         const auto h = linear(x);
+         const auto h = linear(front->forward(x));
          (torch::log(h).nan_to_num(0.5) * torch::exp(h) + torch::sqrt(h) + torch::exp(torch::tanh(1 / (h - h))))
              .sum()
              .backward();
@@ -241,9 +251,10 @@ const Traps traps({
      [] {
        nn::Linear linear(16, 16);
        const auto x = torch::randn({32, 16}), mask = torch::rand({32, 16}) < 0.5;
+       auto front = layers(16);
        const auto counts = torch::randint(0, 5, {32, 16}, torch::kInt);
        return [=]() mutable {
-         const auto h = torch::tanh(linear(x));
+         const auto h = torch::tanh(linear(front->forward(x)));
          const auto a = torch::exp(h.to(torch::kDouble)) * counts, b = torch::sigmoid(h.to(torch::kBFloat16)) * mask;
          const auto c = torch::where(mask, h.to(torch::kHalf), torch::tanh(h).to(torch::kHalf));
          (a.sum().to(torch::kFloat) + b.sum().to(torch::kFloat) + (c * c).sum().to(torch::kFloat)).backward();

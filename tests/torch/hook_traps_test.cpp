@@ -11,9 +11,10 @@ const Traps traps({
      [] {
        nn::Linear one(32, 64), two(64, 1);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
          int fired = 0;
-         const auto h = one(x);
+         const auto h = one(front->forward(x));
          h.register_hook([&](const at::Tensor& gradient) {
            ++fired;
            return gradient * 2;
@@ -26,8 +27,9 @@ const Traps traps({
      [] {
        nn::Linear one(32, 64), two(64, 1);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         const auto h = torch::tanh(one(x));
+         const auto h = torch::tanh(one(front->forward(x)));
          h.retain_grad();
          two(torch::gelu(h)).pow(2).sum().backward();
          return gradients(*one, gradients(*two, {h.grad()}));
@@ -51,9 +53,10 @@ const Traps traps({
      [] {
        nn::Linear one(32, 64);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
          at::Tensor seen;
-         const auto h = torch::tanh(one(x));
+         const auto h = torch::tanh(one(front->forward(x)));
          h.register_hook([&](const at::Tensor& gradient) {
            at::AutoGradMode with_grad(true);
            const auto probe = torch::randn({96, 64}, torch::requires_grad());
@@ -71,8 +74,9 @@ const Traps traps({
          parameter.register_hook([](const at::Tensor& gradient) { return gradient.clamp(-0.01, 0.01); });
        }
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         model->forward(x).pow(2).mean().backward();
+         model->forward(front->forward(x)).pow(2).mean().backward();
          return gradients(*model);
        };
      }},
@@ -80,8 +84,9 @@ const Traps traps({
      [] {
        nn::Linear one(32, 64);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         const auto h = torch::tanh(one(x));
+         const auto h = torch::tanh(one(front->forward(x)));
          h.register_hook([](const at::Tensor&) -> at::Tensor { throw std::runtime_error("the hook gave up"); });
          torch::sin(torch::gelu(h)).sum().backward();
          return gradients(*one);
@@ -92,8 +97,9 @@ const Traps traps({
      [] {
        nn::Linear one(32, 64);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable -> Tensors {
-         const auto loss = torch::sin(torch::tanh(one(x))).sum();
+         const auto loss = torch::sin(torch::tanh(one(front->forward(x)))).sum();
          if (loss.defined()) throw std::runtime_error("the user gave up");
          return gradients(*one);
        };
@@ -103,8 +109,9 @@ const Traps traps({
      [] {
        nn::Linear one(32, 64);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         const auto h = torch::tanh(one(x));
+         const auto h = torch::tanh(one(front->forward(x)));
          torch::matmul(h, torch::randn({3, 3})).sum().backward();
          return gradients(*one);
        };
@@ -114,8 +121,9 @@ const Traps traps({
      [] {
        nn::Linear one(32, 64);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         auto h = torch::tanh(one(x));
+         auto h = torch::tanh(one(front->forward(x)));
          auto k = h * 2;
          try {
            k.add_(torch::ones({3, 3}));
@@ -133,9 +141,10 @@ const Traps traps({
      [] {
        nn::Linear one(32, 64);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
          bool angry = true;
-         const auto h = torch::tanh(one(x));
+         const auto h = torch::tanh(one(front->forward(x)));
          h.register_hook([&](const at::Tensor& gradient) {
            if (angry) throw std::runtime_error("not now");
            return gradient;

@@ -13,8 +13,9 @@ const Traps traps({
        nn::Sequential model(nn::Linear(32, 64), nn::ReLU(in_place), nn::Linear(64, 64), nn::ReLU(in_place),
                             nn::Linear(64, 1));
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         model->forward(x).pow(2).mean().backward();
+         model->forward(front->forward(x)).pow(2).mean().backward();
          return gradients(*model);
        };
      }},
@@ -22,8 +23,9 @@ const Traps traps({
      [] {
        nn::Linear linear(32, 64);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         auto h = linear(x);
+         auto h = linear(front->forward(x));
          h.add_(1).mul_(2).sigmoid_();
          const auto y = torch::exp(h);
          auto k = h * y;
@@ -36,8 +38,9 @@ const Traps traps({
      [] {
        nn::Linear linear(32, 64);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         auto h = linear(x);
+         auto h = linear(front->forward(x));
          h.slice(1, 0, 10).add_(h.slice(1, 20, 30).detach() * 2);
          h.select(0, 3).mul_(0.5);
          const auto y = torch::sigmoid(h);
@@ -50,8 +53,9 @@ const Traps traps({
      [] {
        nn::Linear linear(32, 64);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         const auto parts = linear(x).unsafe_chunk(4, 1);  // as the gates of an LSTM cell
+         const auto parts = linear(front->forward(x)).unsafe_chunk(4, 1);  // as the gates of an LSTM cell
          auto a = parts[0].sigmoid_(), b = parts[1].tanh_(), c = parts[2].relu_(), d = parts[3].exp_();
          (a * b + c * d).sum().backward();
          return gradients(*linear);
@@ -61,8 +65,9 @@ const Traps traps({
      [] {
        nn::Linear linear(32, 32);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         auto a = linear(x);
+         auto a = linear(front->forward(x));
          const auto b = torch::tanh(linear(a));
          a = a * 1.5;
          a.mul_(b);
@@ -74,8 +79,9 @@ const Traps traps({
      [] {
        nn::Linear linear(32, 64);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         const auto h = torch::tanh(at::rrelu(linear(x), 0.1, 0.4, true));
+         const auto h = torch::tanh(at::rrelu(linear(front->forward(x)), 0.1, 0.4, true));
          at::rrelu(h * 2, 0.1, 0.4, true).sum().backward();
          return gradients(*linear);
        };
@@ -84,8 +90,9 @@ const Traps traps({
      [] {
        nn::Linear linear(32, 64);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         auto h = linear(x);
+         auto h = linear(front->forward(x));
          at::rrelu_(h, 0.1, 0.4, true);
          torch::tanh(h).sum().backward();
          return gradients(*linear);
@@ -95,8 +102,9 @@ const Traps traps({
      [] {
        nn::Linear linear(32, 64);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         const auto h = linear(x);
+         const auto h = linear(front->forward(x));
          const auto shared = h.detach();
          shared.clamp_(-0.5, 0.5);
          (torch::tanh(h) * shared).sum().backward();
@@ -121,9 +129,10 @@ const Traps traps({
      [] {
        nn::Linear linear(32, 64);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        const auto rows = torch::randint(0, 96, {10}), mask = torch::rand({96, 64}) < 0.2;
        return [=]() mutable {
-         auto h = linear(x);
+         auto h = linear(front->forward(x));
          h.masked_fill_(mask, 0.25);
          h.index_fill_(0, rows, -1);
          h.index_put_({rows}, torch::ones({64}));

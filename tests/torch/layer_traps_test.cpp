@@ -13,8 +13,9 @@ const Traps traps({
        nn::Sequential model(nn::Linear(32, 64), nn::Dropout(0.3), nn::Linear(64, 64), nn::Dropout(0.5),
                             nn::Linear(64, 1));
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         model->forward(x).pow(2).mean().backward();
+         model->forward(front->forward(x)).pow(2).mean().backward();
          return gradients(*model, {torch::rand({4})});
        };
      }},
@@ -23,8 +24,9 @@ const Traps traps({
        nn::Sequential model(nn::Conv2d(nn::Conv2dOptions(3, 8, 3)), nn::Dropout2d(0.4), nn::Tanh(),
                             nn::Conv2d(nn::Conv2dOptions(8, 8, 3)), nn::FeatureAlphaDropout(0.3), nn::SELU());
        const auto x = torch::randn({4, 3, 16, 16});
+       auto front = image_layers(3);
        return [=]() mutable {
-         model->forward(x).pow(2).mean().backward();
+         model->forward(front->forward(x)).pow(2).mean().backward();
          return gradients(*model);
        };
      }},
@@ -33,8 +35,9 @@ const Traps traps({
        nn::Sequential model(nn::Linear(32, 64), nn::Dropout(nn::DropoutOptions(0.3).inplace(true)), nn::Tanh(),
                             nn::AlphaDropout(0.2), nn::Linear(64, 1));
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         model->forward(x).pow(2).mean().backward();
+         model->forward(front->forward(x)).pow(2).mean().backward();
          return gradients(*model);
        };
      }},
@@ -53,11 +56,12 @@ const Traps traps({
        nn::Sequential model(nn::Conv2d(nn::Conv2dOptions(3, 8, 3)), nn::BatchNorm2d(8), nn::ReLU(),
                             nn::Conv2d(nn::Conv2dOptions(8, 8, 3)));
        const auto x = torch::randn({4, 3, 16, 16});
+       auto front = image_layers(3);
        return [=]() mutable {
          model->train();
-         model->forward(x).mean().backward();
+         model->forward(front->forward(x)).mean().backward();
          model->eval();
-         model->forward(x).pow(2).mean().backward();
+         model->forward(front->forward(x)).pow(2).mean().backward();
          return gradients(*model);
        };
      }},
@@ -65,11 +69,12 @@ const Traps traps({
      [] {
        nn::Sequential model(nn::Linear(16, 32), nn::BatchNorm1d(32), nn::Tanh(), nn::Linear(32, 1));
        const auto x = torch::randn({64, 16});
+       auto front = layers(16);
        return [=]() mutable {
          model->train();
-         const auto training = model->forward(x).pow(2).mean();
+         const auto training = model->forward(front->forward(x)).pow(2).mean();
          model->eval();
-         (model->forward(x * 2).pow(2).mean() + training).backward();
+         (model->forward(front->forward(x) * 2).pow(2).mean() + training).backward();
          return gradients(*model);
        };
      }},
@@ -79,8 +84,9 @@ const Traps traps({
                             nn::Tanh(), nn::Linear(32, 32),
                             nn::BatchNorm1d(nn::BatchNorm1dOptions(32).momentum(std::optional<double>())), nn::ReLU());
        const auto x = torch::randn({64, 16});
+       auto front = layers(16);
        return [=]() mutable {
-         for (int i = 0; i < 2; ++i) model->forward(x).pow(2).mean().backward();
+         for (int i = 0; i < 2; ++i) model->forward(front->forward(x)).pow(2).mean().backward();
          return gradients(*model);
        };
      }},
@@ -90,8 +96,9 @@ const Traps traps({
                             nn::InstanceNorm2d(nn::InstanceNorm2dOptions(8).affine(true).track_running_stats(true)),
                             nn::Tanh(), nn::Conv2d(nn::Conv2dOptions(8, 4, 3)));
        const auto x = torch::randn({4, 3, 16, 16});
+       auto front = image_layers(3);
        return [=]() mutable {
-         model->forward(x).pow(2).mean().backward();
+         model->forward(front->forward(x)).pow(2).mean().backward();
          return gradients(*model);
        };
      }},
@@ -100,8 +107,9 @@ const Traps traps({
        nn::Sequential model(nn::Linear(32, 64), nn::LayerNorm(nn::LayerNormOptions({64})), nn::GELU(),
                             nn::GroupNorm(8, 64), nn::SiLU(), nn::Linear(64, 1));
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         model->forward(x).pow(2).mean().backward();
+         model->forward(front->forward(x)).pow(2).mean().backward();
          return gradients(*model);
        };
      }},
@@ -151,8 +159,9 @@ const Traps traps({
        nn::Sequential model(nn::Conv2d(nn::Conv2dOptions(3, 16, 3).padding(1)), nn::ReLU(), nn::MaxPool2d(2),
                             nn::Conv2d(nn::Conv2dOptions(16, 16, 3).padding(1)), nn::SiLU(), nn::AdaptiveMaxPool2d(3));
        const auto x = torch::randn({4, 3, 16, 16});
+       auto front = image_layers(3);
        return [=]() mutable {
-         model->forward(x).pow(2).mean().backward();
+         model->forward(front->forward(x)).pow(2).mean().backward();
          return gradients(*model);
        };
      }},
@@ -160,8 +169,10 @@ const Traps traps({
      [] {
        nn::Conv2d one(nn::Conv2dOptions(3, 8, 3).padding(1)), two(nn::Conv2dOptions(8, 4, 3).padding(1));
        const auto x = torch::randn({4, 3, 16, 16});
+       auto front = image_layers(3);
        return [=]() mutable {
-         const auto [pooled, indices] = F::max_pool2d_with_indices(torch::tanh(one(x)), F::MaxPool2dFuncOptions(2));
+         const auto [pooled, indices] =
+             F::max_pool2d_with_indices(torch::tanh(one(front->forward(x))), F::MaxPool2dFuncOptions(2));
          const auto unpooled = F::max_unpool2d(torch::gelu(pooled), indices, F::MaxUnpool2dFuncOptions(2));
          two(unpooled).pow(2).mean().backward();
          return gradients(*one, gradients(*two));
@@ -172,8 +183,9 @@ const Traps traps({
        nn::Sequential model(nn::Conv2d(nn::Conv2dOptions(3, 8, 3).padding(1)), nn::Softplus(), nn::AvgPool2d(2),
                             nn::LPPool2d(nn::LPPool2dOptions(2, 2)), nn::AdaptiveAvgPool2d(2));
        const auto x = torch::randn({4, 3, 16, 16});
+       auto front = image_layers(3);
        return [=]() mutable {
-         model->forward(x).pow(2).mean().backward();
+         model->forward(front->forward(x)).pow(2).mean().backward();
          return gradients(*model);
        };
      }},
@@ -230,9 +242,10 @@ const Traps traps({
      [] {
        nn::Linear linear(16, 10);
        const auto x = torch::randn({64, 16}), target = torch::randn({64, 10});
+       auto front = layers(16);
        const auto classes = torch::randint(0, 10, {64});
        return [=]() mutable {
-         const auto y = linear(x);
+         const auto y = linear(front->forward(x));
          (F::cross_entropy(y, classes) + torch::nll_loss(torch::log_softmax(y * 2, 1), classes) +
           F::binary_cross_entropy_with_logits(y, torch::sigmoid(target)) + F::smooth_l1_loss(y, target) +
           F::kl_div(torch::log_softmax(y, 1), torch::softmax(target, 1), F::KLDivFuncOptions(torch::kBatchMean)) +

@@ -11,6 +11,7 @@ namespace optim = torch::optim;
 
 nn::Sequential small_model() {
   return nn::Sequential(nn::Linear(32, 64), nn::Dropout(0.2), nn::Tanh(), nn::Linear(64, 64), nn::GELU(),
+                        nn::Linear(64, 64), nn::Tanh(), nn::Dropout(0.1), nn::Linear(64, 64), nn::GELU(),
                         nn::Linear(64, 1));
 }
 
@@ -25,7 +26,7 @@ Work train_with(Options options) {
   const auto optimizer = std::make_shared<Optimizer>(model->parameters(), std::move(options));
   return [=]() mutable {
     optimizer->zero_grad();
-    loss_of(model, torch::randn({96, 32})).backward();
+    loss_of(model, torch::randn({192, 32})).backward();
     optimizer->step();
     return parameters(*model);
   };
@@ -40,7 +41,7 @@ const Traps optimizers({
     {"LimitedMemoryBfgs",
      [] {
        nn::Sequential model(nn::Linear(32, 64), nn::Tanh(), nn::Linear(64, 1));
-       const auto x = torch::randn({96, 32}), y = torch::randn({96, 1});
+       const auto x = torch::randn({192, 32}), y = torch::randn({192, 1});
        const auto optimizer = std::make_shared<optim::LBFGS>(
            model->parameters(), optim::LBFGSOptions(0.5).max_iter(4).history_size(3).line_search_fn("strong_wolfe"));
        return [=]() mutable {
@@ -63,7 +64,7 @@ const Traps loops({
        const auto sgd = std::make_shared<optim::SGD>(model->parameters(), 0.1);
        int step = 0;
        return [=]() mutable {
-         loss_of(model, torch::randn({96, 32})).backward();
+         loss_of(model, torch::randn({192, 32})).backward();
          if (++step % 2 == 0) {
            nn::utils::clip_grad_norm_(model->parameters(), 0.5);
            sgd->step();
@@ -82,13 +83,13 @@ const Traps loops({
        const auto judge_adam = std::make_shared<optim::Adam>(judge->parameters(), 1e-3);
        return [=]() mutable {
          judge_adam->zero_grad();
-         torch::binary_cross_entropy_with_logits(judge->forward(torch::randn({96, 32})), torch::ones({96, 1}))
+         torch::binary_cross_entropy_with_logits(judge->forward(torch::randn({192, 32})), torch::ones({192, 1}))
              .backward();
-         const auto fake = maker->forward(torch::randn({96, 8}));
-         torch::binary_cross_entropy_with_logits(judge->forward(fake.detach()), torch::zeros({96, 1})).backward();
+         const auto fake = maker->forward(torch::randn({192, 8}));
+         torch::binary_cross_entropy_with_logits(judge->forward(fake.detach()), torch::zeros({192, 1})).backward();
          judge_adam->step();
          maker_adam->zero_grad();
-         torch::binary_cross_entropy_with_logits(judge->forward(fake), torch::ones({96, 1})).backward();
+         torch::binary_cross_entropy_with_logits(judge->forward(fake), torch::ones({192, 1})).backward();
          maker_adam->step();
          return parameters(*maker, parameters(*judge));
        };
@@ -116,7 +117,7 @@ const Traps loops({
        at::Tensor pending;
        Work work([=]() mutable {
          if (pending.defined()) pending.backward();
-         pending = loss_of(model, torch::randn({96, 32}));
+         pending = loss_of(model, torch::randn({192, 32}));
          return gradients(*model, {pending.detach()});
        });
        work.keeps_graph = true;
@@ -129,7 +130,7 @@ const Traps loops({
        const auto loss = std::make_shared<at::Tensor>();
        return Work(
            [=]() mutable {
-             *loss = loss_of(model, torch::randn({96, 32}));
+             *loss = loss_of(model, torch::randn({192, 32}));
              return Tensors{loss->detach()};
            },
            [=] {
@@ -145,8 +146,8 @@ const Traps loops({
        const auto loss = std::make_shared<at::Tensor>();
        return Work(
            [=]() mutable {
-             *loss = loss_of(model, torch::randn({96, 32}));
-             loss_of(model, torch::randn({96, 32})).backward();
+             *loss = loss_of(model, torch::randn({192, 32}));
+             loss_of(model, torch::randn({192, 32})).backward();
              return gradients(*model, {loss->detach()});
            },
            [=] {
@@ -160,14 +161,14 @@ const Traps loops({
        auto model = small_model();
        return [=]() mutable {
          at::NoGradGuard no_grad;
-         return Tensors{model->forward(torch::randn({96, 32}))};
+         return Tensors{model->forward(torch::randn({192, 32}))};
        };
      },
      3},
     {"GraphsThatNobodyWants",
      [] {
        auto model = small_model();
-       return [=]() mutable { return Tensors{loss_of(model, torch::randn({96, 32})).detach()}; };
+       return [=]() mutable { return Tensors{loss_of(model, torch::randn({192, 32})).detach()}; };
      },
      3},
     {"StepsInWhichNothingHappens", [] { return [] { return Tensors{}; }; }, 3},
@@ -188,7 +189,7 @@ const Traps loops({
        int step = 0;
        return [=]() mutable {
          model->train(step++ % 2 == 0);
-         loss_of(model, torch::randn({96, 32})).backward();
+         loss_of(model, torch::randn({192, 32})).backward();
          return gradients(*model);
        };
      },
@@ -198,7 +199,7 @@ const Traps loops({
        auto model = small_model();
        nn::Linear extra(64, 64);
        return [=]() mutable {
-         const auto x = torch::randn({96, 32});
+         const auto x = torch::randn({192, 32});
          auto h = torch::tanh(model[0]->as<nn::Linear>()->forward(x));
          while (h.sum().item<float>() > 0) h = torch::sin(extra(h) - 0.5);
          if (h[0][0].item<float>() < 0) h = torch::gelu(h);
@@ -216,7 +217,7 @@ const Traps loops({
          for (auto& parameter : model[0]->parameters()) parameter.requires_grad_(step % 2 == 0);
          ++step;
          model->zero_grad();
-         loss_of(model, torch::randn({96, 32})).backward();
+         loss_of(model, torch::randn({192, 32})).backward();
          return gradients(*model);
        };
      },
@@ -227,7 +228,7 @@ const Traps loops({
        const auto sgd = std::make_shared<optim::SGD>(model->parameters(), 0.1);
        return [=]() mutable {
          sgd->zero_grad();
-         loss_of(model, torch::randn({96, 32})).backward();
+         loss_of(model, torch::randn({192, 32})).backward();
          sgd->step();
          at::NoGradGuard no_grad;
          for (std::size_t i = 0; i < model->parameters().size(); ++i)
@@ -242,7 +243,7 @@ const Traps loops({
        int step = 0;
        return [=]() mutable {
          try {
-           const auto loss = loss_of(model, torch::randn({96, 32}));
+           const auto loss = loss_of(model, torch::randn({192, 32}));
            if (step++ % 2 == 0) throw BadBatch();
            loss.backward();
          } catch (const BadBatch&) {

@@ -52,11 +52,12 @@ const Traps traps({
      [] {
        auto model = small_model();
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
          at::Tensor loss;
          {
            Autocast autocast;
-           loss = model->forward(x).to(torch::kFloat).pow(2).mean();
+           loss = model->forward(front->forward(x)).to(torch::kFloat).pow(2).mean();
          }
          loss.backward();
          return gradients(*model, {loss.detach()});
@@ -66,10 +67,11 @@ const Traps traps({
      [] {
        auto model = small_model();
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
          Autocast autocast;
-         const auto one = model->forward(x).to(torch::kFloat).pow(2).mean();
-         const auto two = model->forward(x * 2).to(torch::kFloat).pow(2).mean();
+         const auto one = model->forward(front->forward(x)).to(torch::kFloat).pow(2).mean();
+         const auto two = model->forward(front->forward(x) * 2).to(torch::kFloat).pow(2).mean();
          (one + two).backward();
          return gradients(*model);
        };
@@ -79,12 +81,13 @@ const Traps traps({
        auto model = small_model();
        nn::Linear precise(32, 32);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
          Autocast autocast(at::kHalf);
          at::Tensor h;
          {
            Autocast off(at::kBFloat16, false);
-           h = torch::exp(torch::tanh(precise(x)));
+           h = torch::exp(torch::tanh(precise(front->forward(x))));
          }
          model->forward(h).to(torch::kFloat).pow(2).mean().backward();
          return gradients(*model, gradients(*precise));
@@ -135,8 +138,9 @@ const Traps traps({
          made = torch::randn({96, 64});
        }
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         (torch::tanh(linear(x)) * made).sum().backward();
+         (torch::tanh(linear(front->forward(x))) * made).sum().backward();
          return gradients(*linear);
        };
      },
@@ -150,8 +154,9 @@ const Traps traps({
          made = torch::randn({96, 64});
        }
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         torch::sigmoid(torch::tanh(linear(x)) + made).sum().backward();
+         torch::sigmoid(torch::tanh(linear(front->forward(x))) + made).sum().backward();
          return gradients(*linear);
        };
      }},
@@ -164,7 +169,8 @@ const Traps traps({
          torch::sigmoid(torch::tanh(linear(x))).sum().backward();
          return gradients(*linear);
        };
-     }},
+     },
+     1, false, true},
     {"AnomalyDetectionFindsNotANumber",
      [] {
        nn::Linear linear(32, 64);
@@ -181,13 +187,14 @@ const Traps traps({
      [] {
        nn::Linear one(32, 64), two(64, 64);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
          at::Tensor features;
          {
            at::NoGradGuard no_grad;
-           features = torch::gelu(one(x));
+           features = torch::gelu(one(front->forward(x)));
            at::AutoGradMode again(true);
-           features = features + torch::tanh(one(x));
+           features = features + torch::tanh(one(front->forward(x)));
          }
          torch::exp(torch::tanh(two(features))).sum().backward();
          return gradients(*one, gradients(*two));
@@ -197,10 +204,11 @@ const Traps traps({
      [] {
        auto model = small_model();
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
          for (const bool train : {true, false, true}) {
            model->train(train);
-           model->forward(x).pow(2).mean().backward();
+           model->forward(front->forward(x)).pow(2).mean().backward();
          }
          return gradients(*model);
        };

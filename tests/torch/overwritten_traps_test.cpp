@@ -15,8 +15,9 @@ const Traps traps({
      [] {
        auto model = small_model();
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         const auto loss = model->forward(x).pow(2).mean();
+         const auto loss = model->forward(front->forward(x)).pow(2).mean();
          {
            at::NoGradGuard no_grad;
            model[2]->as<nn::Linear>()->weight.mul_(2);
@@ -30,8 +31,9 @@ const Traps traps({
      [] {
        nn::Linear linear(32, 32);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         auto h = torch::tanh(linear(x));
+         auto h = torch::tanh(linear(front->forward(x)));
          const auto loss = (h * h).sum();
          h.add_(1);
          loss.backward();
@@ -64,8 +66,9 @@ const Traps traps({
      [] {
        auto model = small_model();
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         const auto loss = model->forward(x).pow(2).mean();
+         const auto loss = model->forward(front->forward(x)).pow(2).mean();
          {
            at::NoGradGuard no_grad;
            model[0]->as<nn::Linear>()->bias.mul_(2);
@@ -135,8 +138,9 @@ const Traps traps({
      [] {
        nn::Linear linear(32, 64);
        const auto average = torch::zeros({64}), x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         const auto h = torch::tanh(linear(x));
+         const auto h = torch::tanh(linear(front->forward(x)));
          {
            at::NoGradGuard no_grad;
            average.mul_(0.9).add_(h.mean(0), 0.1);
@@ -149,10 +153,11 @@ const Traps traps({
      [] {
        auto model = small_model();
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         model->forward(x).pow(2).mean().backward();
+         model->forward(front->forward(x)).pow(2).mean().backward();
          for (auto& parameter : model->parameters()) parameter.data().add_(parameter.grad(), -0.1);
-         model->forward(x).pow(2).mean().backward();
+         model->forward(front->forward(x)).pow(2).mean().backward();
          return gradients(*model);
        };
      }},
@@ -160,8 +165,9 @@ const Traps traps({
      [] {
        auto model = small_model();
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         const auto loss = model->forward(x).pow(2).mean();
+         const auto loss = model->forward(front->forward(x)).pow(2).mean();
          for (auto& parameter : model->parameters()) parameter.data().mul_(1.25);
          loss.backward();
          return gradients(*model);

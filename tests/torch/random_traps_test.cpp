@@ -14,8 +14,9 @@ const Traps traps({
      [] {
        nn::Linear linear(32, 64), head(64, 1);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         auto h = linear(x);
+         auto h = linear(front->forward(x));
          h = h * (1 + 0.1 * torch::randn_like(h));
          h = torch::tanh(h) + torch::rand_like(h);
          head(torch::exp(h * 0.1)).pow(2).mean().backward();
@@ -26,9 +27,10 @@ const Traps traps({
      [] {
        nn::Linear mean(32, 16), deviation(32, 16), head(16, 32);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         const auto sigma = torch::exp(deviation(x) * 0.5);
-         const auto z = mean(x) + sigma * torch::randn({96, 16});
+         const auto sigma = torch::exp(deviation(front->forward(x)) * 0.5);
+         const auto z = mean(front->forward(x)) + sigma * torch::randn({96, 16});
          ((head(z) - x).pow(2).mean() + sigma.mean()).backward();
          return gradients(*mean, gradients(*deviation, gradients(*head)));
        };
@@ -37,9 +39,10 @@ const Traps traps({
      [] {
        nn::Linear linear(7, 7);
        const auto x = torch::randn({5, 7});
+       auto front = layers(7);
        return [=]() mutable {
          const auto generator = at::detail::getDefaultCPUGenerator();
-         auto h = torch::tanh(linear(x) * torch::randn({7}));
+         auto h = torch::tanh(linear(front->forward(x)) * torch::randn({7}));
          h = h + at::normal(0.0, 1.0, {3}, generator).sum();
          h = torch::exp(h * torch::empty({7}, torch::kDouble).normal_().to(torch::kFloat));
          h.sum().backward();
@@ -50,9 +53,10 @@ const Traps traps({
      [] {
        nn::Linear linear(32, 64);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        auto generator = at::detail::createCPUGenerator(11);
        return [=]() mutable {
-         const auto h = torch::tanh(linear(x) * torch::empty({96, 64}).bernoulli_(0.7, generator));
+         const auto h = torch::tanh(linear(front->forward(x)) * torch::empty({96, 64}).bernoulli_(0.7, generator));
          const auto k = h * at::rand({96, 64}, generator);
          torch::exp(k * at::normal(h.detach(), 0.1, generator)).sum().backward();
          return gradients(*linear, {at::rand({4}, generator)});
@@ -62,11 +66,12 @@ const Traps traps({
      [] {
        nn::Linear linear(32, 64);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
          at::Tensor h;
          {
            auto generator = at::detail::createCPUGenerator(12);
-           h = torch::tanh(linear(x) * torch::empty({96, 64}).bernoulli_(0.7, generator));
+           h = torch::tanh(linear(front->forward(x)) * torch::empty({96, 64}).bernoulli_(0.7, generator));
            h = torch::exp(h * at::rand({96, 64}, generator));
          }
          h.sum().backward();
@@ -77,8 +82,9 @@ const Traps traps({
      [] {
        nn::Sequential model(nn::Linear(32, 64), nn::Dropout(0.3), nn::Tanh(), nn::Dropout(0.3), nn::Linear(64, 1));
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         const auto loss = model->forward(x).pow(2).mean();
+         const auto loss = model->forward(front->forward(x)).pow(2).mean();
          torch::manual_seed(99);
          loss.backward();
          return gradients(*model, {torch::rand({4})});
@@ -88,8 +94,9 @@ const Traps traps({
      [] {
        nn::Linear linear(32, 64);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         auto h = torch::sigmoid(linear(x));
+         auto h = torch::sigmoid(linear(front->forward(x)));
          h = h * torch::bernoulli(torch::full({96, 64}, 0.6));
          h = h * torch::bernoulli(h.detach()) + h * torch::empty({96, 64}).exponential_();
          h = h * torch::poisson(torch::full({96, 64}, 2.0)) + torch::empty({96, 64}).cauchy_().tanh();
@@ -103,8 +110,9 @@ const Traps traps({
      [] {
        nn::Linear linear(32, 64);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         auto h = torch::tanh(linear(x));
+         auto h = torch::tanh(linear(front->forward(x)));
          h = torch::exp(h.index({torch::randperm(96)}));
          h = h * h.index_select(1, torch::randint(0, 64, {64}));
          const auto chosen = torch::multinomial(torch::softmax(h.detach(), 1), 8);
@@ -116,9 +124,10 @@ const Traps traps({
      [] {
        nn::Linear linear(32, 16), head(16, 4);
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         const auto soft = F::gumbel_softmax(linear(x), F::GumbelSoftmaxFuncOptions().tau(0.5));
-         const auto hard = F::gumbel_softmax(linear(x), F::GumbelSoftmaxFuncOptions().hard(true));
+         const auto soft = F::gumbel_softmax(linear(front->forward(x)), F::GumbelSoftmaxFuncOptions().tau(0.5));
+         const auto hard = F::gumbel_softmax(linear(front->forward(x)), F::GumbelSoftmaxFuncOptions().hard(true));
          head(soft + hard).pow(2).mean().backward();
          return gradients(*linear, gradients(*head));
        };
@@ -127,8 +136,9 @@ const Traps traps({
      [] {
        nn::Sequential model(nn::Linear(32, 64), nn::Dropout(0.0), nn::Tanh(), nn::Dropout(1.0), nn::Linear(64, 1));
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         model->forward(x).pow(2).mean().backward();
+         model->forward(front->forward(x)).pow(2).mean().backward();
          return gradients(*model);
        };
      }},

@@ -11,6 +11,7 @@ namespace nn = torch::nn;
 
 nn::Sequential small_model() {
   return nn::Sequential(nn::Linear(32, 64), nn::Dropout(0.3), nn::Tanh(), nn::Linear(64, 64), nn::GELU(),
+                        nn::Linear(64, 64), nn::Tanh(), nn::Dropout(0.1), nn::Linear(64, 64), nn::GELU(),
                         nn::Linear(64, 1));
 }
 
@@ -19,8 +20,9 @@ const Traps traps({
      [] {
        auto model = small_model();
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         const auto loss = model->forward(x).pow(2).mean();
+         const auto loss = model->forward(front->forward(x)).pow(2).mean();
          std::async(std::launch::async, [&] { loss.backward(); }).get();
          return gradients(*model);
        };
@@ -29,10 +31,11 @@ const Traps traps({
      [] {
        auto model = small_model();
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
          at::Tensor loss;
-         std::async(std::launch::async, [&] { loss = model->forward(x).pow(2).mean(); }).get();
-         (loss + model->forward(x).sum()).backward();
+         std::async(std::launch::async, [&] { loss = model->forward(front->forward(x)).pow(2).mean(); }).get();
+         (loss + model->forward(front->forward(x)).sum()).backward();
          return gradients(*model);
        };
      }},
@@ -40,10 +43,11 @@ const Traps traps({
      [] {
        auto model = small_model();
        const auto x = torch::randn({96, 32});
+       auto front = layers(32);
        return [=]() mutable {
-         auto loss = model->forward(x).pow(2).mean();
+         auto loss = model->forward(front->forward(x)).pow(2).mean();
          std::async(std::launch::async, [dropped = std::move(loss)]() mutable { dropped.reset(); }).get();
-         model->forward(x).pow(2).mean().backward();
+         model->forward(front->forward(x)).pow(2).mean().backward();
          return gradients(*model);
        };
      }},

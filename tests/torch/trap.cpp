@@ -12,6 +12,28 @@
 
 namespace reprise::testing {
 
+// ---- what traps are made of ----
+
+torch::nn::Sequential layers(std::int64_t width) {
+  torch::nn::Sequential all;
+  for (int i = 0; i < 4; ++i) {
+    all->push_back(torch::nn::Linear(width, width));
+    all->push_back(torch::nn::Tanh());
+    all->push_back(torch::nn::GELU());
+  }
+  return all;
+}
+
+torch::nn::Sequential image_layers(std::int64_t channels) {
+  torch::nn::Sequential all;
+  for (int i = 0; i < 4; ++i) {
+    all->push_back(torch::nn::Conv2d(torch::nn::Conv2dOptions(channels, channels, 3).padding(1)));
+    all->push_back(torch::nn::Tanh());
+    all->push_back(torch::nn::GELU());
+  }
+  return all;
+}
+
 // ---- what traps give back ----
 
 Tensors gradients(const torch::nn::Module& module, Tensors more) {

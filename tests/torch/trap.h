@@ -45,6 +45,7 @@ struct Trap {
   std::function<Work()> make;  // builds model and data; the generator is seeded before
   int steps = 1;               // of the same work
   bool throws = false;         // plainly; then everywhere, with the same text
+  bool costly = false;         // not under eight budgets
 };
 
 // Registers a test for every trap in every regime. For variables of a file: tests are there before main.
@@ -52,6 +53,12 @@ class Traps {
  public:
   explicit Traps(const std::vector<Trap>& traps);
 };
+
+// ---- what traps are made of ----
+
+// Layers to put in front of a trap, so that there is something to forget beside it: of rows, and of images.
+torch::nn::Sequential layers(std::int64_t width);
+torch::nn::Sequential image_layers(std::int64_t channels);
 
 // ---- what traps give back ----
 

@@ -189,7 +189,7 @@ Traps::Traps(const std::vector<Trap>& traps) {
     add<RecordedTrap>("RecordedTrap", trap);
     add<ForcedTrap>("ForcedTrap", trap);
     add<ForcedBuildTrap>("ForcedBuildTrap", trap);
-    if (trap.throws) continue;
+    if (trap.throws || trap.costly) continue;
     add<TightTrap>("TightTrap", trap);
     add<PlannedTrap>("PlannedTrap", trap);
   }
