@@ -129,7 +129,7 @@ class Shaper {
     const auto needed = [&](const Cut& cut) { return cut.state && timeline_.last_needed(*cut.state) >= turn_; };
     bool changed = false;
     for (std::size_t i = 0; i < cuts_.size(); ++i) {
-      const Layer& layer = chain_.layers[i];
+      const LayerShape& layer = chain_.layers[i];
       if (layer.backward_first != layer.backward_end) continue;
       const bool joins_previous = i > 0 && needed(cuts_[i]) && !needed(cuts_[i - 1]);
       removed[joins_previous ? i - 1 : i] = 1;
@@ -141,7 +141,7 @@ class Shaper {
   }
 
   void fill_tapes() {
-    for (Layer& layer : chain_.layers) {
+    for (LayerShape& layer : chain_.layers) {
       if (layer.state && chain_.kept[*layer.state]) layer.state.reset();
     }
     for (Id v = 0; v < trace_.value_count(); ++v) {
@@ -179,7 +179,7 @@ class Shaper {
   const Id turn_;
   std::vector<Cut> cuts_;
   std::vector<char> always_kept_;  // by value
-  Chain chain_;
+  ChainShape chain_;
   std::vector<Id> layer_of_;     // by value: the layer that makes it
   std::vector<Id> last_reader_;  // by value: the last layer that reads it
   std::vector<char> is_state_;   // by value

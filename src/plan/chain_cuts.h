@@ -20,7 +20,7 @@ struct Misfit {
 };
 
 struct ShapedChain {
-  Chain chain;
+  ChainShape chain;
   // The first one, if there is any; such values are kept. What the last layer makes is free to be needed later.
   std::optional<Misfit> misfit;
 };

@@ -30,7 +30,7 @@ struct Background {
   std::vector<Bytes> before;  // by moment: when it is next, but replays come first
 };
 
-Background background_of(const Trace& trace, const Timeline& timeline, const Chain& chain) {
+Background background_of(const Trace& trace, const Timeline& timeline, const ChainShape& chain) {
   const Id moments = trace.moment_count();
   Profile during(moments), before(moments);
   std::vector<Id> layer_of(moments, nowhere);
@@ -71,7 +71,7 @@ Background background_of(const Trace& trace, const Timeline& timeline, const Cha
 // Measures one layer. Its input is the state before it.
 class LayerMeasure {
  public:
-  LayerMeasure(const Trace& trace, const Timeline& timeline, const Chain& chain, const Background& background,
+  LayerMeasure(const Trace& trace, const Timeline& timeline, const ChainShape& chain, const Background& background,
                std::size_t at)
       : trace_(trace),
         timeline_(timeline),
@@ -230,15 +230,15 @@ class LayerMeasure {
 
   const Trace& trace_;
   const Timeline& timeline_;
-  const Chain& chain_;
+  const ChainShape& chain_;
   const Background& background_;
-  const Layer& layer_;
+  const LayerShape& layer_;
   const std::optional<Id> input_;  // the state before the layer, if it can be forgotten
 };
 
 }  // namespace
 
-ChainProblem measure_chain(const Trace& trace, const Timeline& timeline, const Chain& chain) {
+ChainProblem measure_chain(const Trace& trace, const Timeline& timeline, const ChainShape& chain) {
   const Background background = background_of(trace, timeline, chain);
   ChainProblem problem;
   if (chain.input) problem.input_bytes = trace.values[*chain.input].bytes;

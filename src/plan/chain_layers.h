@@ -8,6 +8,6 @@ namespace reprise {
 
 // The bytes are never less than what the interpreter finds for a plan of the programme's steps, and for plain chains
 // they are exactly that.
-[[nodiscard]] ChainProblem measure_chain(const Trace&, const Timeline&, const Chain&);
+[[nodiscard]] ChainProblem measure_chain(const Trace&, const Timeline&, const ChainShape&);
 
 }  // namespace reprise

@@ -16,14 +16,14 @@ namespace {
 
 class Translator {
  public:
-  Translator(const Trace& trace, const Timeline& timeline, const Chain& chain, std::optional<Id> tier)
+  Translator(const Trace& trace, const Timeline& timeline, const ChainShape& chain, std::optional<Id> tier)
       : trace_(trace),
         chain_(chain),
         tier_(tier),
         rebuilder_(trace, timeline),
         outlasts_forward_(chain.kept),
         stored_(chain.layers.size() + 1, 0) {
-    for (const Layer& layer : chain.layers) {
+    for (const LayerShape& layer : chain.layers) {
       if (layer.state) outlasts_forward_[*layer.state] = 1;
       for (const Id v : layer.tape) outlasts_forward_[v] = 1;
     }
@@ -46,7 +46,7 @@ class Translator {
   }
 
  private:
-  [[nodiscard]] const Layer& layer(Id at) const { return chain_.layers[at - 1]; }
+  [[nodiscard]] const LayerShape& layer(Id at) const { return chain_.layers[at - 1]; }
   // The value that is this state; none: it is kept anyway.
   [[nodiscard]] std::optional<Id> state(Id at) const { return at == 0 ? chain_.input : layer(at).state; }
 
@@ -120,7 +120,7 @@ class Translator {
   }
 
   const Trace& trace_;
-  const Chain& chain_;
+  const ChainShape& chain_;
   const std::optional<Id> tier_;
   Rebuilder rebuilder_;
   std::vector<char> outlasts_forward_;  // by value: a state, of a tape, or kept
@@ -130,7 +130,7 @@ class Translator {
 
 }  // namespace
 
-Plan plan_of_steps(const Trace& trace, const Timeline& timeline, const Chain& chain, const ChainSteps& steps,
+Plan plan_of_steps(const Trace& trace, const Timeline& timeline, const ChainShape& chain, const ChainSteps& steps,
                    std::optional<Id> tier, Bytes budget) {
   return Translator(trace, timeline, chain, tier).translate(steps, budget);
 }

@@ -23,11 +23,11 @@ int units_for(std::size_t layers, double work) {
 
 // A schedule for a chain in a trace.
 struct Candidate {
-  Chain chain;
+  ChainShape chain;
   std::optional<ChainProgramme> programme;
 };
 
-Candidate solve(const Trace& trace, const Timeline& timeline, Chain chain, Bytes budget, double work,
+Candidate solve(const Trace& trace, const Timeline& timeline, ChainShape chain, Bytes budget, double work,
                 ChainProgrammeOptions options) {
   options.units = units_for(chain.layers.size(), work);
   auto programme = solve_chain(measure_chain(trace, timeline, chain), budget, options);
@@ -41,11 +41,11 @@ std::optional<Plan> plan_of(const Trace& trace, const Timeline& timeline, const 
 
 }  // namespace
 
-std::optional<Plan> plan_chain(const Trace& trace, const PlanOptions& options) {
+std::optional<RoundedPlan> plan_chain_rounded(const Trace& trace, const PlanOptions& options) {
   // 500 units for up to 586 layers, 100 for 1000; about ten seconds at most.
   constexpr double work = 1.68e10, work_even = 1.6e9;
   const Timeline timeline(trace);
-  const Chain chain = joined(trace, timeline, chain_of(trace, timeline, "chain"), most_layers);
+  const ChainShape chain = joined(trace, timeline, chain_of(trace, timeline, "chain"), most_layers);
   Candidate best = solve(trace, timeline, chain, options.budget, work, {.cancel = options.cancel});
   if (!best.programme || !best.programme->exact) {
     // Many small layers lose more by rounding up than by being joined.
@@ -56,12 +56,20 @@ std::optional<Plan> plan_chain(const Trace& trace, const PlanOptions& options) {
   if (!best.programme) {
     best = solve(trace, timeline, chain, largest_bytes, work, {.smallest = true, .cancel = options.cancel});
   }
-  return plan_of(trace, timeline, best, options.budget);
+  auto plan = plan_of(trace, timeline, best, options.budget);
+  if (!plan) return std::nullopt;
+  return RoundedPlan{std::move(*plan), best.programme->unit, best.programme->exact};
+}
+
+std::optional<Plan> plan_chain(const Trace& trace, const PlanOptions& options) {
+  auto rounded = plan_chain_rounded(trace, options);
+  if (!rounded) return std::nullopt;
+  return std::move(rounded->plan);
 }
 
 std::optional<Plan> plan_chain_seed(const Trace& trace, const PlanOptions& options, double work) {
   const Timeline timeline(trace);
-  std::vector<Chain> chains{coarse_chain_of(trace, timeline)};
+  std::vector<ChainShape> chains{coarse_chain_of(trace, timeline)};
   try {
     chains.push_back(chain_of(trace, timeline, "chain"));
   } catch (const BadOption&) {
@@ -72,7 +80,7 @@ std::optional<Plan> plan_chain_seed(const Trace& trace, const PlanOptions& optio
   const auto affordable = static_cast<std::size_t>(std::cbrt(work * 6 / 100));
   const std::size_t layers = std::clamp<std::size_t>(affordable, 2, most_layers_even);
   Candidate best;
-  for (Chain& chain : chains) {
+  for (ChainShape& chain : chains) {
     chain = joined(trace, timeline, chain, layers);
     if (chain.layers.size() < 2) continue;
     Candidate next = solve(trace, timeline, chain, options.budget, work,
@@ -80,7 +88,7 @@ std::optional<Plan> plan_chain_seed(const Trace& trace, const PlanOptions& optio
     if (next.programme && (!best.programme || next.programme->cost < best.programme->cost)) best = std::move(next);
   }
   if (best.programme) return plan_of(trace, timeline, best, options.budget);
-  for (const Chain& chain : chains) {
+  for (const ChainShape& chain : chains) {
     if (chain.layers.size() < 2) continue;
     Candidate next = solve(trace, timeline, chain, largest_bytes, work, {.smallest = true, .cancel = options.cancel});
     if (next.programme && (!best.programme || next.programme->peak < best.programme->peak)) best = std::move(next);

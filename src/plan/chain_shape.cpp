@@ -58,7 +58,7 @@ std::string why_no_backward(const Trace& trace, const Timeline& timeline, Id tur
 
 }  // namespace
 
-Chain chain_of(const Trace& trace, const Timeline& timeline, std::string_view planner) {
+ChainShape chain_of(const Trace& trace, const Timeline& timeline, std::string_view planner) {
   const auto event =
       std::find_if(trace.moments.begin(), trace.moments.end(), [](const Moment& m) { return !m.runs.has_value(); });
   const bool has_events = event != trace.moments.end();
@@ -82,7 +82,7 @@ Chain chain_of(const Trace& trace, const Timeline& timeline, std::string_view pl
 
 // ---- a chain of stretches -------------------------------------------------------------------------------------------
 
-Chain coarse_chain_of(const Trace& trace, const Timeline& timeline) {
+ChainShape coarse_chain_of(const Trace& trace, const Timeline& timeline) {
   const Id turn = turn_of(trace, timeline);
   const auto can_rebuild = rebuildable(trace, timeline);
   // How many values cross the place before each moment, and the sum of their ids: the id itself if it is one value.
@@ -111,7 +111,7 @@ Chain coarse_chain_of(const Trace& trace, const Timeline& timeline) {
   return shape_chain(trace, timeline, turn, std::move(cuts)).chain;
 }
 
-Chain joined(const Trace& trace, const Timeline& timeline, const Chain& chain, std::size_t layers) {
+ChainShape joined(const Trace& trace, const Timeline& timeline, const ChainShape& chain, std::size_t layers) {
   const std::size_t count = chain.layers.size();
   if (count <= std::max<std::size_t>(layers, 1)) return chain;
   std::vector<Cut> cuts;

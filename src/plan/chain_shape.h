@@ -15,7 +15,7 @@
 
 namespace reprise {
 
-struct Layer {
+struct LayerShape {
   Id first = 0, end = 0;                    // moments first..end-1 of forward
   std::optional<Id> state;                  // the value that crosses into the next layer, if it can be forgotten
   std::vector<Id> tape;                     // what its backward needs of what it makes, beside the state; ascending
@@ -24,9 +24,9 @@ struct Layer {
   Id backward_first = 0, backward_end = 0;  // moments of backward that belong to it; none only for the last layer
 };
 
-struct Chain {
-  Id turn = 0;                // the first moment of backward
-  std::vector<Layer> layers;  // in the order of forward
+struct ChainShape {
+  Id turn = 0;                     // the first moment of backward
+  std::vector<LayerShape> layers;  // in the order of forward
   std::optional<Id> input;  // the value from outside that only the first layer reads, if there is exactly one that the
                             // program does not hold: state 0. It cannot be rebuilt, but put into a tier
   std::vector<char> kept;   // by value: never forgotten
@@ -36,13 +36,13 @@ struct Chain {
 // before it made and beside that only values from outside; every moment of backward needs values of one layer. Layers
 // that backward passes over, or that take over the storage of their state, are joined with a neighbour. Throws
 // BadOption with the moment that does not fit, in the name of this planner.
-[[nodiscard]] Chain chain_of(const Trace&, const Timeline&, std::string_view planner);
+[[nodiscard]] ChainShape chain_of(const Trace&, const Timeline&, std::string_view planner);
 
 // The finest chain that any training trace is: cut wherever no more than one value crosses that could be forgotten.
 // What backward needs out of order is kept. One layer if there is no such place.
-[[nodiscard]] Chain coarse_chain_of(const Trace&, const Timeline&);
+[[nodiscard]] ChainShape coarse_chain_of(const Trace&, const Timeline&);
 
 // The same chain with neighbouring layers joined until there are no more than this many.
-[[nodiscard]] Chain joined(const Trace&, const Timeline&, const Chain&, std::size_t layers);
+[[nodiscard]] ChainShape joined(const Trace&, const Timeline&, const ChainShape&, std::size_t layers);
 
 }  // namespace reprise

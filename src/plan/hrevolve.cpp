@@ -229,12 +229,12 @@ Id disk_of(const Trace& trace) {
 }
 
 // The problem that is nearest to the chain: average costs, and as many slots on disk as its largest states fit.
-HRevolveProblem problem_of(const Trace& trace, const Chain& chain, const Tier& disk) {
+HRevolveProblem problem_of(const Trace& trace, const ChainShape& chain, const Tier& disk) {
   HRevolveProblem problem{static_cast<std::int32_t>(chain.layers.size()), {}, 0, 0};
   StorageLevel level;
   Bytes largest = 0;
   int states = 0;
-  for (const Layer& layer : chain.layers) {
+  for (const LayerShape& layer : chain.layers) {
     for (Id m = layer.first; m < layer.end; ++m) problem.forward_cost += trace.cost(m) / problem.layers;
     const TierEntry* entry = layer.state ? disk.find(*layer.state) : nullptr;
     if (!entry) continue;
@@ -259,7 +259,7 @@ HRevolveProblem problem_of(const Trace& trace, const Chain& chain, const Tier& d
 std::optional<Plan> plan_hrevolve(const Trace& trace, const PlanOptions& options) {
   const Timeline timeline(trace);
   const Id disk = disk_of(trace);
-  const Chain chain = chain_of(trace, timeline, "h-revolve");
+  const ChainShape chain = chain_of(trace, timeline, "h-revolve");
   HRevolveProblem problem = problem_of(trace, chain, trace.tiers[disk]);
   const auto plan_with = [&](int slots) {
     problem.levels[0].slots = slots;

@@ -19,6 +19,14 @@ namespace reprise {
 [[nodiscard]] std::optional<Plan> plan_hrevolve(const Trace&, const PlanOptions&);     // hrevolve.cpp
 [[nodiscard]] std::optional<Plan> plan_chain(const Trace&, const PlanOptions&);        // chain_planner.cpp
 
+// The same with what sizes were rounded to multiples of, and whether all of them were such multiples already.
+struct RoundedPlan {
+  Plan plan;
+  Bytes unit = 1;
+  bool exact = false;
+};
+[[nodiscard]] std::optional<RoundedPlan> plan_chain_rounded(const Trace&, const PlanOptions&);
+
 // Like plan_chain, for a trace of any shape, seen as a chain of single moments or of the stretches between places where
 // one value crosses; nothing if that is a single stretch. A start for `best`: in contrast to plan_chain, which takes
 // ten seconds for a thousand layers, the effort is limited to `work` additions for fitting the budget and, if nothing

@@ -138,7 +138,7 @@ int fewest_slots(int layers) {
   return slots;
 }
 
-SlotPlan revolve_with_most_slots(const Trace& trace, const Timeline& timeline, const Chain& chain,
+SlotPlan revolve_with_most_slots(const Trace& trace, const Timeline& timeline, const ChainShape& chain,
                                  const PlanOptions& options) {
   const int layers = static_cast<int>(chain.layers.size()), fewest = fewest_slots(layers);
   return plan_with_most_slots(trace, options, fewest, std::max(layers, fewest), [&](int slots) {
@@ -148,7 +148,7 @@ SlotPlan revolve_with_most_slots(const Trace& trace, const Timeline& timeline, c
 
 std::optional<Plan> plan_revolve(const Trace& trace, const PlanOptions& options) {
   const Timeline timeline(trace);
-  const Chain chain = chain_of(trace, timeline, "revolve");
+  const ChainShape chain = chain_of(trace, timeline, "revolve");
   if (!options.slots) return revolve_with_most_slots(trace, timeline, chain, options).plan;
   const ChainSteps steps = revolve_schedule(static_cast<int>(chain.layers.size()), *options.slots);
   return plan_of_steps(trace, timeline, chain, steps, std::nullopt, options.budget);

@@ -9,6 +9,6 @@ namespace reprise {
 [[nodiscard]] int fewest_slots(int layers);
 
 // As many slots as the budget allows.
-[[nodiscard]] SlotPlan revolve_with_most_slots(const Trace&, const Timeline&, const Chain&, const PlanOptions&);
+[[nodiscard]] SlotPlan revolve_with_most_slots(const Trace&, const Timeline&, const ChainShape&, const PlanOptions&);
 
 }  // namespace reprise

@@ -43,7 +43,7 @@ TEST(ChainProgramme, IsExactlyRecordedByTheInterpreterOnRandomChains) {
     testing::Random random(seed);
     const Trace trace = testing::chain_trace(testing::random_chain(seed, random.between(1, 25)));
     const Timeline timeline(trace);
-    const Chain chain = chain_of(trace, timeline, "chain");
+    const ChainShape chain = chain_of(trace, timeline, "chain");
     const auto problem = measure_chain(trace, timeline, chain);
     const Bytes budget = random.between(5, 100);
     const int units = random.chance(0.5) ? 500 : random.between(1, 30);
@@ -159,7 +159,7 @@ TEST(PlanChainSeed, IsValidOnRandomTracesAndFitsWhenItSaysSo) {
     for (const Trace& trace : {testing::random_trace(seed, form), testing::random_graph(seed, form.moments),
                                testing::random_training_step(seed, form.moments / 2)}) {
       const Timeline timeline(trace);
-      const Chain chain = coarse_chain_of(trace, timeline);
+      const ChainShape chain = coarse_chain_of(trace, timeline);
       if (chain.layers.empty()) continue;
       testing::Random random(seed);
       const Bytes budget = random.between(20, 200);

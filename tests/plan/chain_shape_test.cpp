@@ -10,10 +10,10 @@ namespace {
 
 using testing::SmallTrace;
 
-Chain coarse(const Trace& trace) {
+ChainShape coarse(const Trace& trace) {
   return coarse_chain_of(trace, Timeline(trace));
 }
-Chain strict(const Trace& trace) {
+ChainShape strict(const Trace& trace) {
   return chain_of(trace, Timeline(trace), "chain");
 }
 
@@ -22,12 +22,12 @@ TEST(ChainShape, SeesTheLayersOfAChainWithOperatorsOrEventsAsBackward) {
     testing::ChainForm form = testing::equal_layers(5, {.tape = 2, .needs_output = true});
     form.events = events;
     form.parameters = 7;
-    const Chain chain = strict(testing::chain_trace(form));
+    const ChainShape chain = strict(testing::chain_trace(form));
     ASSERT_EQ(chain.layers.size(), 5u);
     EXPECT_EQ(chain.turn, 5);
     EXPECT_EQ(chain.input, 0);
     for (Id k = 0; k < 5; ++k) {
-      const Layer& layer = chain.layers[k];
+      const LayerShape& layer = chain.layers[k];
       EXPECT_EQ(layer.first, k);
       EXPECT_EQ(layer.end, k + 1);
       EXPECT_EQ(layer.backward_first, 9 - k);
@@ -46,7 +46,7 @@ TEST(ChainShape, JoinsALayerInPlaceWithTheOneBeforeIt) {
   Trace trace = testing::chain_trace(form);
   trace.values[3].takes_over = 2;  // layer 3 overwrites state 2
   trace.moments[5].needs = {3};
-  const Chain chain = strict(trace);
+  const ChainShape chain = strict(trace);
   ASSERT_EQ(chain.layers.size(), 3u);
   EXPECT_EQ(chain.layers[1].first, 1);
   EXPECT_EQ(chain.layers[1].end, 3);
@@ -71,7 +71,7 @@ Trace residual_blocks(int blocks) {
 }
 
 TEST(ChainShape, CutsATrainingStepWhereOneValueCrosses) {
-  const Chain chain = coarse(residual_blocks(4));
+  const ChainShape chain = coarse(residual_blocks(4));
   ASSERT_EQ(chain.layers.size(), 4u);
   for (Id k = 0; k < 4; ++k) {
     EXPECT_EQ(chain.layers[k].first, 3 * k);
@@ -85,7 +85,7 @@ TEST(ChainShape, CutsATrainingStepWhereOneValueCrosses) {
 TEST(ChainShape, KeepsWhatBackwardNeedsOutOfOrder) {
   Trace trace = residual_blocks(4);
   trace.moments.back().needs.push_back(7);  // the last event needs something of the third block
-  const Chain chain = coarse(trace);
+  const ChainShape chain = coarse(trace);
   EXPECT_EQ(chain.layers.size(), 4u);
   EXPECT_TRUE(chain.kept[7]);
   EXPECT_FALSE(chain.kept[4]);
@@ -94,9 +94,9 @@ TEST(ChainShape, KeepsWhatBackwardNeedsOutOfOrder) {
 TEST(ChainShape, JoinsNeighboursToASmallerNumberOfLayers) {
   const Trace trace = residual_blocks(9);
   const Timeline timeline(trace);
-  const Chain chain = coarse_chain_of(trace, timeline);
+  const ChainShape chain = coarse_chain_of(trace, timeline);
   for (std::size_t layers = 1; layers <= 12; ++layers) {
-    const Chain smaller = joined(trace, timeline, chain, layers);
+    const ChainShape smaller = joined(trace, timeline, chain, layers);
     EXPECT_LE(smaller.layers.size(), std::max<std::size_t>(layers, 1));
     EXPECT_EQ(smaller.layers.front().first, 0);
     EXPECT_EQ(smaller.layers.back().end, 27);

@@ -38,30 +38,30 @@ struct PlanOptions {
   // For `segments`: how many. For `every`: how many operators share one kept input. For `revolve`, and for `h-revolve`
   // as the slots in memory: how many states are remembered, the first included; none: as many as the budget allows.
   // Other planners ignore them.
-  std::optional<int> segments;
-  std::optional<int> every;
-  std::optional<int> slots;
+  std::optional<int> segments = {};
+  std::optional<int> every = {};
+  std::optional<int> slots = {};
   // For `segments` instead of a number: inclusive ranges of operators.
-  std::vector<Stretch> ranges;
+  std::vector<Stretch> ranges = {};
 
   // `best` stops after this time, or earlier if it can prove that nothing better exists. More time: cheaper plans and
   // tighter bounds.
   std::chrono::duration<double> time_limit = std::chrono::seconds(5);
 
   // If set, `best` makes this many moves and reads no clock: the same trace, options and seed give the same plan.
-  std::optional<std::uint64_t> moves;
+  std::optional<std::uint64_t> moves = {};
   std::uint64_t seed = 1;
 
   // A plan for this trace, or one that differs only in numbers (bytes, costs, other bytes): `best` searches from it
   // too, and the result is never worse. One that needs more than the budget is a place to search from as well; one
   // that makes no sense for this trace is ignored, and so is every start by the other planners.
-  std::optional<Plan> start;
+  std::optional<Plan> start = {};
 
   // Lower bounds by linear and integer programming. Off, or without HiGHS: weaker bounds, said in `notes`.
   bool bounds = true;
 
   // Called now and then from the planning thread.
-  std::function<void(const PlanProgress&)> progress;
+  std::function<void(const PlanProgress&)> progress = {};
 
   // Set to true from any thread: planning ends soon and returns the best so far.
   const std::atomic<bool>* cancel = nullptr;

@@ -1,0 +1,160 @@
+#include "reprise/plan/online_chain.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "reprise/plan/revolve.h"
+#include "reprise/trace/error.h"
+
+namespace reprise {
+
+// ---- backward -------------------------------------------------------------------------------------------------------
+
+namespace {
+
+void check_remembered(std::span<const std::int32_t> remembered, std::int32_t layers, std::int32_t slots) {
+  if (layers < 0) throw BadOption(fmt::format("layers is {}: it cannot be negative", layers));
+  if (remembered.empty()) throw BadOption("remembered is empty: state 0 has to be among the remembered states");
+  if (remembered.front() != 0) {
+    throw BadOption(fmt::format("remembered starts with state {}: it has to start with 0", remembered.front()));
+  }
+  for (std::size_t i = 1; i < remembered.size(); ++i) {
+    if (remembered[i - 1] < remembered[i]) continue;
+    throw BadOption(fmt::format("remembered has state {} before state {}: they have to be ascending", remembered[i - 1],
+                                remembered[i]));
+  }
+  if (remembered.back() > layers) {
+    throw BadOption(fmt::format("remembered ends with state {}: there are only {} layers", remembered.back(), layers));
+  }
+  if (slots < 0 || static_cast<std::size_t>(slots) < remembered.size()) {
+    throw BadOption(fmt::format("slots is {}: {} states are remembered", slots, remembered.size()));
+  }
+}
+
+// Backward of the layers from `end` down to the one after state `first`, which is remembered in one of the slots.
+void reverse_stretch(ChainSteps& steps, std::int32_t first, std::int32_t end, std::int32_t slots) {
+  using Kind = ChainStep::Kind;
+  if (end - first == 1) {
+    steps.insert(steps.end(), {{Kind::load, first}, {Kind::tape, end}, {Kind::backward, end}, {Kind::discard, first}});
+    return;
+  }
+  // Revolve begins with storing its initial state and ends with discarding it. Here it is stored already.
+  const ChainSteps inside = revolve_schedule(end - first, slots);
+  steps.push_back({Kind::load, first});
+  for (std::size_t i = 1; i < inside.size(); ++i) steps.push_back({inside[i].kind, inside[i].at + first});
+}
+
+}  // namespace
+
+ChainSteps reverse_from(std::span<const std::int32_t> remembered, std::int32_t layers, std::int32_t slots) {
+  check_remembered(remembered, layers, slots);
+  ChainSteps steps;
+  std::int32_t end = layers;
+  for (std::size_t i = remembered.size(); i-- > 0;) {
+    const std::int32_t first = remembered[i];
+    if (first == layers) {
+      steps.push_back({ChainStep::Kind::discard, first});
+    } else {
+      reverse_stretch(steps, first, end, slots - static_cast<std::int32_t>(i));
+      end = first;
+    }
+  }
+  return steps;
+}
+
+ChainSteps OnlineChain::finish() const {
+  return reverse_from(remembered_, reached_, slots_);
+}
+
+// ---- forward --------------------------------------------------------------------------------------------------------
+
+// See revolve_steps for the numbers: reach is (slots + sweeps) over slots, and the fewest steps are
+// (sweeps + 1) * layers less (slots + sweeps) over (slots + 1).
+OnlineChain::Reversal::Reversal(std::int64_t layers, std::int64_t slots) : layers_(layers), slots_(slots) {
+  while (reach_ < layers_) sweep_once_more();
+  steps_ = (sweeps_ + 1) * layers_ - reach_ * sweeps_ / (slots_ + 1);
+}
+
+void OnlineChain::Reversal::sweep_once_more() {
+  ++sweeps_;
+  reach_ = reach_ * (slots_ + sweeps_) / sweeps_;
+}
+
+void OnlineChain::Reversal::grow() {
+  if (++layers_ > reach_) sweep_once_more();
+  steps_ += sweeps_ + 1;
+}
+
+OnlineChain::OnlineChain(std::int32_t slots) : slots_(slots) {
+  if (slots < 1) throw BadOption(fmt::format("slots is {}: it has to be at least 1", slots));
+}
+
+OnlineChain::Decision OnlineChain::advance() {
+  if (reached_ == std::numeric_limits<std::int32_t>::max()) {
+    throw BadOption(fmt::format("reached is {}: a chain cannot have more layers", reached_));
+  }
+  ++reached_;
+  if (remembered_.size() < static_cast<std::size_t>(slots_)) {
+    remembered_.push_back(reached_);
+    remembered_changed();
+    return {.store = true, .discard = {}};
+  }
+  if (slots_ == 1) return {};
+
+  last_.grow();
+  last_two_.grow();
+  // The steps for what comes after the last remembered state if the chain ends here: with the one slot of that state,
+  // and with the state just reached in the slot of the one that is missed least. One layer later the first grows by one
+  // for each layer behind the state, the second by the one layer behind the state just reached.
+  const std::int64_t behind = reached_ - remembered_.back();
+  const std::int64_t as_it_is = behind * (behind + 1) / 2;
+  std::int64_t exchanged = last_two_.steps() - before_last_;
+  std::size_t position = remembered_.size() - 1;
+  if (victim_ && victim_->loss + last_.steps() <= exchanged) {
+    exchanged = victim_->loss + last_.steps();
+    position = victim_->position;
+  }
+  if (exchanged + (exchanged + 1) >= as_it_is + (as_it_is + behind + 1)) return {};
+
+  const auto given_up = remembered_.begin() + static_cast<std::ptrdiff_t>(position);
+  const std::int32_t discard = *given_up;
+  remembered_.erase(given_up);
+  remembered_.push_back(reached_);
+  remembered_changed();
+  return {.store = true, .discard = discard};
+}
+
+void OnlineChain::remembered_changed() {
+  if (remembered_.size() < static_cast<std::size_t>(slots_) || slots_ == 1) return;
+  victim_ = least_missed();
+  last_ = Reversal(0, 2);
+  last_two_ = Reversal(remembered_.back() - remembered_[remembered_.size() - 2], 2);
+  before_last_ = last_two_.steps();
+}
+
+// Without a state its stretch is joined to the one before it, and every later stretch has a slot more.
+std::optional<OnlineChain::Victim> OnlineChain::least_missed() const {
+  std::optional<Victim> least;
+  // Where there are many slots most stretches are short: Reversal would say the same, with divisions.
+  const auto steps = [](std::int64_t layers, std::int64_t slots) {
+    if (layers <= slots + 1) return 2 * layers - 1;
+    if (layers <= (slots + 1) * (slots + 2) / 2) return 3 * layers - (slots + 2);
+    return Reversal(layers, slots).steps();
+  };
+  const std::size_t last = remembered_.size() - 1;
+  std::int64_t saved_later = 0;
+  std::int64_t behind = steps(remembered_[last] - remembered_[last - 1], 2);
+  for (std::size_t i = last - 1; i >= 1; --i) {
+    const std::int64_t slots = slots_ - static_cast<std::int64_t>(i);
+    const std::int64_t before = steps(remembered_[i] - remembered_[i - 1], slots + 1);
+    const std::int64_t joined = steps(remembered_[i + 1] - remembered_[i - 1], slots + 1);
+    const std::int64_t loss = joined - before - behind - saved_later;
+    if (!least || loss <= least->loss) least = Victim{i, loss};
+    saved_later += behind - steps(remembered_[i + 1] - remembered_[i], slots + 1);
+    behind = before;
+  }
+  return least;
+}
+
+}  // namespace reprise
