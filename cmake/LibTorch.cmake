@@ -22,8 +22,6 @@ if(NOT REPRISE_TORCH)
   return()
 endif()
 
-find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
-mark_as_advanced(XXHASH_INCLUDE_DIR)
 
 # reprise_torch_code(TARGET [HEADER...]): for targets whose files include LibTorch. It takes long to read, so these
 # headers are read once for all files of the target.

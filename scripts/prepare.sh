@@ -53,15 +53,13 @@ need_for_building() {
   need libfmt-dev "formats numbers and messages" has_header fmt/format.h
   need nlohmann-json3-dev "JSON results, and the tests of them" has_header nlohmann/json.hpp
   need libcli11-dev "the command line of reprise" has_header CLI/CLI.hpp
+  need libxxhash-dev "fingerprints of values" has_header xxhash.h
+  need libzstd-dev "compresses stored values" has_header zstd.h
 }
 
 need_for_testing() {
   need_for_building
   need libgtest-dev "GoogleTest, for the tests" has_header gtest/gtest.h
-}
-
-need_for_torch() {
-  need libxxhash-dev "fingerprints of values, for the LibTorch side" has_header xxhash.h
 }
 
 # Installs what is missing, or says how to and ends the script.

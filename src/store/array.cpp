@@ -1,0 +1,106 @@
+#include "reprise/store/array.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "reprise/trace/error.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t most_elements = (std::size_t{1} << 60) - 1;  // of 8 bytes: still a std::ptrdiff_t
+
+std::size_t bytes_needed(Element element, const Shape& shape) {
+  return elements_of(shape) * bytes_of(element);
+}
+
+}  // namespace
+
+const char* name(Element element) {
+  switch (element) {
+    case Element::float32: return "float32";
+    case Element::float64: return "float64";
+    case Element::int8: return "int8";
+    case Element::int16: return "int16";
+    case Element::int32: return "int32";
+    case Element::int64: return "int64";
+    case Element::uint8: return "uint8";
+    case Element::uint16: return "uint16";
+    case Element::uint32: return "uint32";
+    case Element::uint64: return "uint64";
+  }
+  return "?";
+}
+
+std::size_t bytes_of(Element element) {
+  switch (element) {
+    case Element::int8:
+    case Element::uint8: return 1;
+    case Element::int16:
+    case Element::uint16: return 2;
+    case Element::float32:
+    case Element::int32:
+    case Element::uint32: return 4;
+    case Element::float64:
+    case Element::int64:
+    case Element::uint64: return 8;
+  }
+  throw BadOption(fmt::format("[store] there is no type of elements with the number {}", static_cast<int>(element)));
+}
+
+bool is_integer(Element element) {
+  return element != Element::float32 && element != Element::float64;
+}
+
+std::size_t elements_of(const Shape& shape) {
+  if (const auto negative = std::ranges::find_if(shape, [](std::int64_t size) { return size < 0; });
+      negative != shape.end()) {
+    throw BadOption(
+        fmt::format("[store] shape [{}] has the size {}: sizes are 0 or more", fmt::join(shape, ", "), *negative));
+  }
+  // Before multiplying: an array without elements is fine, however large its other sizes are.
+  if (std::ranges::find(shape, 0) != shape.end()) return 0;
+  std::size_t elements = 1;
+  for (const std::int64_t size : shape) {
+    if (static_cast<std::size_t>(size) > most_elements / elements) {
+      throw BadOption(
+          fmt::format("[store] shape [{}] has more than {} elements", fmt::join(shape, ", "), most_elements));
+    }
+    elements *= static_cast<std::size_t>(size);
+  }
+  return elements;
+}
+
+ArrayView::ArrayView(Element element, Shape shape, std::span<const std::byte> data)
+    : element_(element), shape_(std::move(shape)), data_(data) {
+  if (const std::size_t needed = bytes_needed(element_, shape_); needed != data_.size()) {
+    throw BadOption(fmt::format("[store] shape [{}] of {} has {} bytes, but the array has {}", fmt::join(shape_, ", "),
+                                name(element_), needed, data_.size()));
+  }
+}
+
+void ArrayView::require(Element element) const {
+  if (element != element_) {
+    throw BadOption(fmt::format("[store] the array has elements of {}, not of {}", name(element_), name(element)));
+  }
+  if (const auto address = reinterpret_cast<std::uintptr_t>(data_.data()); address % bytes_of(element_) != 0) {
+    throw BadOption(
+        fmt::format("[store] elements of {} cannot be used where they are: the address {:#x} is no "
+                    "multiple of {}",
+                    name(element_), address, bytes_of(element_)));
+  }
+}
+
+Array::Array(Element element, Shape shape)
+    : element_(element),
+      shape_(std::move(shape)),
+      bytes_(bytes_needed(element_, shape_)),
+      data_(std::make_unique_for_overwrite<std::byte[]>(bytes_)) {}
+
+Array::Array(const ArrayView& view) : Array(view.element(), view.shape()) {
+  std::ranges::copy(view.data(), data_.get());
+}
+
+}  // namespace reprise

@@ -1,0 +1,64 @@
+// Contexts in memory of the caller's are a part of zstd's interface that may change. It has not for years, and where it
+// does, a context does not fit and arrays are kept exactly.
+#define ZSTD_STATIC_LINKING_ONLY
+#include <zstd.h>
+
+#include <memory>
+
+#include "reprise/store/codec.h"
+#include "store/coded_bytes.h"
+
+namespace reprise {
+namespace {
+
+// The fastest. Higher levels make little of numbers, for several times the time.
+constexpr int level = 1;
+constexpr std::size_t alignment = 8;     // of a context
+constexpr std::size_t least_bytes = 16;  // about what a frame has besides its contents
+
+std::size_t context_bytes(std::size_t plain_bytes) {
+  return ZSTD_estimateCCtxSize_usingCParams(ZSTD_getCParams(level, plain_bytes, 0));
+}
+
+// What is coded is one frame.
+class ZstdCodec : public Codec {
+ public:
+  std::string_view name() const override { return "zstd"; }
+  std::string_view summary() const override { return "whatever zstd makes smaller, at its level 1"; }
+  bool exact() const override { return true; }
+
+  // The result, which is of no use unless it is smaller than the array, and behind it everything zstd works with.
+  std::optional<std::size_t> room(const ArrayView& array) const override {
+    if (array.bytes() < least_bytes) return std::nullopt;
+    return array.bytes() - 1 + (alignment - 1) + context_bytes(array.bytes());
+  }
+
+  std::optional<std::size_t> encode(const ArrayView& array, std::span<std::byte> room) const override {
+    if (array.bytes() < least_bytes || room.size() < array.bytes() - 1) return std::nullopt;
+    const std::span<std::byte> result = room.first(array.bytes() - 1);
+    void* free = room.data() + result.size();
+    std::size_t free_bytes = room.size() - result.size();
+    if (!std::align(alignment, context_bytes(array.bytes()), free, free_bytes)) return std::nullopt;
+    ZSTD_CCtx* const context = ZSTD_initStaticCCtx(free, free_bytes);
+    if (!context) return std::nullopt;
+    const std::size_t coded =
+        ZSTD_compressCCtx(context, result.data(), result.size(), array.data().data(), array.bytes(), level);
+    if (ZSTD_isError(coded)) return std::nullopt;
+    return coded;
+  }
+
+  void decode(std::span<const std::byte> coded, Element element, std::span<std::byte> out) const override {
+    const std::size_t decoded = ZSTD_decompress(out.data(), out.size(), coded.data(), coded.size());
+    if (ZSTD_isError(decoded)) refuse_coded_bytes(*this, coded, element, out, ZSTD_getErrorName(decoded));
+    if (decoded != out.size()) refuse_coded_bytes(*this, coded, element, out, "there are fewer in them");
+  }
+};
+
+}  // namespace
+
+const Codec& zstd_codec() {
+  static const ZstdCodec codec;
+  return codec;
+}
+
+}  // namespace reprise

@@ -1,0 +1,23 @@
+// What decoding checks before it looks at a byte. Coded bytes may come from a file that somebody else has written to.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "reprise/store/codec.h"
+
+namespace reprise {
+
+// How many elements `out` has room for. Throws Error if a part of one would be left over.
+[[nodiscard]] std::size_t decoded_elements(const Codec&, Element, std::span<const std::byte> out);
+
+// Throws Error unless there are as many coded bytes as `expected`.
+void require_coded_bytes(const Codec&, std::span<const std::byte> coded, Element, std::span<const std::byte> out,
+                         std::size_t expected);
+
+// For everything else: "[store] NAME: 123 coded bytes are not what 400 bytes of float32 become: REASON".
+[[noreturn]] void refuse_coded_bytes(const Codec&, std::span<const std::byte> coded, Element,
+                                     std::span<const std::byte> out, std::string_view reason);
+
+}  // namespace reprise

@@ -1,0 +1,12 @@
+// The codecs of src/store/codecs, in no order. CMake writes the definition from the names of the files there.
+#pragma once
+
+#include <vector>
+
+#include "reprise/store/codec.h"
+
+namespace reprise {
+
+[[nodiscard]] std::vector<const Codec*> every_codec();
+
+}  // namespace reprise
