@@ -1,0 +1,244 @@
+// A store: values by key, in memory and on disk, each within a hard budget in bytes.
+//
+//   Store store({.memory = 64 << 20,
+//                .disk = DiskTier{.folder = "/tmp", .budget = 1 << 30},
+//                .remember = remember::all()});
+//   store.put("layer 3", activation, 2.5);  // rebuilding it would cost 2.5
+//   const Array back = store.take("layer 3");
+//
+// A value is an array of numbers, kept as a codec makes it. Two rules decide: `remember` says which values are kept at
+// all, `give_up` what leaves the memory tier when the next value does not fit. What leaves memory moves to disk if
+// there is one, and is forgotten otherwise; so is what leaves the disk.
+//
+// Bytes are the bytes really held: coded values, also while they are written to disk or somebody still reads them, and
+// the buffers in which values are being coded. They are reserved before they are allocated and given back after they
+// are freed, so that a tier never passes its budget for a moment. The arrays that `get` and `take` return are the
+// caller's; so is, when memory has no room for it, the buffer through which a coded value comes from disk: reading
+// gives up nothing and never fails for lack of room.
+//
+// Every function may be called from any thread, and from a rule of the caller's (but not from a codec). No lock is held
+// while a codec, a rule of the caller's, or reading and writing a file runs, and an operation on one key never waits
+// for the disk's work on another, unless it needs the room that this work makes.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "reprise/store/array.h"
+#include "reprise/store/codec.h"
+#include "reprise/store/file_system.h"
+#include "reprise/trace/error.h"
+#include "reprise/trace/trace.h"
+
+namespace reprise {
+
+// A text or a whole number; 7 and "7" are the same key.
+struct Key {
+  Key(std::integral auto number) : text(std::to_string(number)) {}
+  Key(std::string name) : text(std::move(name)) {}
+  Key(const char* name) : text(name) {}
+  std::string text;
+};
+
+// ---- which values to remember ---------------------------------------------------------------------------------------
+
+// What a rule is told about a value that is put.
+struct Offer {
+  const std::string& key;
+  std::uint64_t number;  // of this put, counted from 0, whether or not earlier ones were remembered
+  Bytes bytes;           // not coded
+  double cost;           // of rebuilding it
+};
+using Remember = std::function<bool(const Offer&)>;
+
+namespace remember {
+[[nodiscard]] Remember all();
+[[nodiscard]] Remember none();
+// The first, and every n-th after it. Throws BadOption for zero.
+[[nodiscard]] Remember every(std::uint64_t n);
+// Those that cost at least this much to rebuild.
+[[nodiscard]] Remember costly(double threshold = 100);
+}  // namespace remember
+
+// ---- what to give up ------------------------------------------------------------------------------------------------
+
+enum class GiveUp : std::uint8_t {
+  oldest,    // the one put first
+  cheapest,  // the one with the least cost of rebuilding for each byte it holds; of equal ones the oldest
+  nothing,   // the new value is refused
+};
+[[nodiscard]] const char* name(GiveUp);
+
+enum class TierKind : std::uint8_t { memory, disk };
+[[nodiscard]] const char* name(TierKind);
+
+// ---- options --------------------------------------------------------------------------------------------------------
+
+struct DiskTier {
+  std::filesystem::path folder =
+      {};                        // has to exist; the store makes a folder of its own in it and removes it in the end
+  Bytes budget = largest_bytes;  // of all files together; a file has 32 bytes more than the coded value
+};
+
+struct StoreOptions {
+  Bytes memory = largest_bytes;       // budget of the memory tier
+  std::optional<DiskTier> disk = {};  // none: what leaves memory is forgotten
+  Remember remember = remember::costly();
+  GiveUp give_up = GiveUp::oldest;
+  const Codec* codec = nullptr;  // nullptr: exact. What it cannot code is kept exactly
+  FileSystem* files = nullptr;   // nullptr: the machine's; for tests
+};
+
+// ---- results --------------------------------------------------------------------------------------------------------
+
+enum class PutResult : std::uint8_t {
+  stored,
+  not_remembered,  // `remember` said no, or the store is switched off
+  refused,         // it does not fit now, and nothing may be given up for it
+};
+
+struct Description {
+  std::uint64_t number = 0;  // of the put, as in Offer
+  Bytes bytes = 0;           // held, coded
+  Bytes plain_bytes = 0;     // of the array
+  double cost = 0;
+  TierKind tier = TierKind::memory;
+  std::string codec;
+  Element element = Element::float32;
+  Shape shape;
+};
+
+struct StoreStatistics {
+  std::uint64_t stored_ever = 0;  // values that were stored
+  std::uint64_t in_memory = 0;    // values in the memory tier now
+  std::uint64_t on_disk = 0;      // likewise on disk
+  std::uint64_t puts = 0;         // calls
+  std::uint64_t gets = 0;         // calls of get, take and find
+  std::uint64_t hits = 0;         // of them, found
+  std::uint64_t misses = 0;       // of them, not found
+  std::uint64_t evictions = 0;    // values given up by memory: moved to disk or forgotten
+  std::uint64_t forgotten = 0;    // values given up for good, by memory or by disk
+  std::uint64_t moves_to_disk = 0;
+  std::uint64_t moves_to_memory = 0;  // by prefetch
+  std::uint64_t not_remembered = 0;   // puts with this result
+  std::uint64_t refused = 0;          // puts that did not fit: with this result, or DoesNotFit
+  std::uint64_t kept_exactly = 0;     // values stored exactly though another codec was asked for
+  Bytes bytes = 0;                    // held in memory now
+  Bytes peak_bytes = 0;               // most ever
+  Bytes disk_bytes = 0;               // likewise on disk
+  Bytes peak_disk_bytes = 0;
+  Bytes before_coding = 0;  // bytes of all arrays that were ever stored
+  Bytes after_coding = 0;   // of what their codecs made of them
+  bool operator==(const StoreStatistics&) const = default;
+};
+
+// ---- errors: all name the key, and leave everything that was stored where it was ------------------------------------
+
+// A value that is larger than the budget of every tier.
+class DoesNotFit : public Error {
+ public:
+  using Error::Error;
+};
+
+// No value under this key.
+class NotStored : public Error {
+ public:
+  using Error::Error;
+};
+
+// The disk tier: names the file or folder, what was tried and what the system said.
+class DiskError : public Error {
+ public:
+  using Error::Error;
+};
+
+// ---- the store ------------------------------------------------------------------------------------------------------
+
+struct PutOptions {
+  double cost = 0;               // of rebuilding the value
+  const Codec* codec = nullptr;  // nullptr: the store's
+};
+
+class Store {
+ public:
+  // Throws BadOption for a negative budget and an empty `remember`, DiskError if the disk's folder cannot be used.
+  // Removes what stores of processes that were killed left in that folder.
+  explicit Store(StoreOptions = {});
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  // Stores a copy, in the place of a value that has this key. Values are given up one by one, until it fits. The bytes
+  // of the one that has the key count as free: it goes when the new one is complete, or before that if its bytes are
+  // needed. (Only then it can be that neither is there: the old one is gone, and the new one turns out to be more than
+  // its codec can code.) Of several puts of one key at the same time, one wins.
+  //
+  // What is too large for memory goes to disk, exactly coded, without passing through memory; with GiveUp::nothing,
+  // what memory has no room for does.
+  //
+  // If the value is not remembered or refused, see the result. The value of that key from before is gone if `remember`
+  // said no to the new one, and still there if that one was refused or the store is switched off.
+  //
+  // Throws DoesNotFit if it is larger than the budgets, DiskError if the disk fails, BadOption for a cost that is not a
+  // number. Then everything that was stored still is, but for what had been given up for it by then.
+  PutResult put(const Key&, const ArrayView&, PutOptions = {});
+  PutResult put(const Key& key, const ArrayView& array, double cost) {
+    return put(key, array, PutOptions{.cost = cost});
+  }
+
+  // A copy, decoded. Throws NotStored; DiskError if the file cannot be read or its checksum is wrong.
+  [[nodiscard]] Array get(const Key&);
+  // The same, and the value is no longer in the store: its bytes are given back.
+  [[nodiscard]] Array take(const Key&);
+  // The same without an error for a key that is not there.
+  [[nodiscard]] std::optional<Array> find(const Key&);
+  // Whether there was one.
+  bool erase(const Key&);
+  // Everything, with the files. Statistics go on: see `reset_statistics`.
+  void clear();
+
+  // ---- ahead of time, by a thread of the store's own --------------------------------------------------------------
+
+  // Moves these values from disk into memory, in this order, as far as there is room without giving up anything; what
+  // is left is moved as room comes free. A get in the meantime waits for its own value only. Passed over are keys that
+  // are not there or in memory already, values larger than the budget of memory, and those that cannot be read: they
+  // stay on disk, and `get` says why.
+  void prefetch(std::span<const Key>);
+  // Moves these values to disk as if memory had given them up, but keeps those for which there is no room on disk.
+  // Comes before every prefetch that is not done, and instead of one of the same key. Passed over without a disk.
+  void offload(std::span<const Key>);
+  // Waits until all of this is done, or cannot go on for lack of room; throws the first DiskError of an offload since
+  // the last call. A value whose offload failed is still in memory.
+  void wait();
+
+  // ---- questions ----------------------------------------------------------------------------------------------------
+
+  [[nodiscard]] bool contains(const Key&) const;
+  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] Bytes bytes(TierKind = TierKind::memory) const;
+  [[nodiscard]] Bytes budget(TierKind = TierKind::memory) const;  // 0 for a disk that is not there
+  // bytes / budget; 0 for a budget of zero.
+  [[nodiscard]] double utilisation(TierKind = TierKind::memory) const;
+  // Throws NotStored.
+  [[nodiscard]] Description describe(const Key&) const;
+  [[nodiscard]] StoreStatistics statistics() const;
+  void reset_statistics();  // counts from zero; bytes and values that are there stay counted
+
+  // Off: every put is `not_remembered`; what is there stays.
+  void enabled(bool);
+  [[nodiscard]] bool enabled() const;
+  void remember(Remember);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace reprise

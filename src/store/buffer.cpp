@@ -1,0 +1,49 @@
+#include "store/buffer.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+namespace reprise {
+namespace {
+
+void tell(Bytes change) {
+  if (const auto witness = buffer_witness.load(std::memory_order_relaxed)) witness(change);
+}
+
+}  // namespace
+
+// malloc, because what it gives can be made smaller where it is.
+Buffer::Buffer(Reservation reserved) : room(std::move(reserved)) {
+  tell(room.bytes());
+  memory_ = static_cast<std::byte*>(std::malloc(std::max<std::size_t>(1, static_cast<std::size_t>(room.bytes()))));
+  if (!memory_) {
+    tell(-room.bytes());
+    throw std::bad_alloc();
+  }
+}
+
+Buffer::~Buffer() {
+  (void)release();
+}
+
+void Buffer::shrink(Bytes bytes) {
+  if (bytes >= room.bytes()) return;
+  // If that fails, the memory stays as large as it is, and so does what is reserved.
+  void* smaller = std::realloc(memory_, std::max<std::size_t>(1, static_cast<std::size_t>(bytes)));
+  if (!smaller) throw std::bad_alloc();
+  memory_ = static_cast<std::byte*>(smaller);
+  tell(bytes - room.bytes());
+  room.shrink(bytes);
+}
+
+Reservation Buffer::release() {
+  if (memory_) {
+    std::free(std::exchange(memory_, nullptr));
+    tell(-room.bytes());
+  }
+  return std::move(room);
+}
+
+}  // namespace reprise

@@ -1,0 +1,225 @@
+#include "store/disk.h"
+
+#define XXH_INLINE_ALL
+#include <fmt/format.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "reprise/store/store.h"
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view folder_prefix = "reprise-store-";
+constexpr std::string_view file_suffix = ".value";
+constexpr const char* lock_name = "lock";
+
+DiskError disk_error(const std::string& key, const std::string& reason) {
+  return DiskError(fmt::format("[store] value \"{}\": {}", key, reason));
+}
+
+// ---- what is in a file ----------------------------------------------------------------------------------------------
+
+struct Header {
+  std::array<char, 8> magic = {'R', 'e', 'p', 'r', 'i', 's', 'e', '1'};
+  std::uint64_t serial = 0;
+  std::uint64_t coded_bytes = 0;
+  std::uint64_t checksum = 0;
+  bool operator==(const Header&) const = default;
+};
+static_assert(sizeof(Header) == Disk::header_bytes);
+
+Header header_of(std::uint64_t serial, std::span<const std::byte> coded) {
+  Header header;
+  header.serial = serial;
+  header.coded_bytes = coded.size();
+  const XXH64_hash_t of_header = XXH3_64bits(&header, offsetof(Header, checksum));
+  header.checksum = XXH3_64bits_withSeed(coded.data(), coded.size(), of_header);
+  return header;
+}
+
+void write_all(OpenFile& file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) bytes = bytes.subspan(file.write(bytes));
+}
+
+// How many there were.
+std::size_t read_all(OpenFile& file, std::uint64_t offset, std::span<std::byte> bytes) {
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const std::size_t more = file.read(offset + done, bytes.subspan(done));
+    if (more == 0) break;
+    done += more;
+  }
+  return done;
+}
+
+// ---- folders of the dead --------------------------------------------------------------------------------------------
+
+// Files of a store, and nothing else that somebody may have put there.
+void remove_with_files(FileSystem& files, const fs::path& folder) {
+  for (const FolderEntry& entry : files.list(folder)) {
+    if (!entry.is_folder && entry.name.ends_with(file_suffix)) files.remove_file(folder / entry.name);
+  }
+  // Last, so that a folder that could not be emptied is found again.
+  files.remove_file(folder / lock_name);
+  files.remove_folder(folder);
+}
+
+// Housekeeping: a folder that cannot be removed (perhaps it is another user's) is left alone.
+void remove_folders_of_the_dead(FileSystem& files, const fs::path& inside) try {
+  for (const FolderEntry& entry : files.list(inside)) {
+    if (!entry.is_folder || !entry.name.starts_with(folder_prefix)) continue;
+    const fs::path folder = inside / entry.name;
+    try {
+      if (const auto lock = files.try_lock(folder / lock_name)) remove_with_files(files, folder);
+    } catch (const FileError&) {
+    }
+  }
+} catch (const FileError&) {
+}
+
+}  // namespace
+
+// ---- the folder -----------------------------------------------------------------------------------------------------
+
+Disk::Disk(FileSystem& files, const fs::path& folder) : files_(files) {
+  remove_folders_of_the_dead(files_, folder);
+  try {
+    make_folder(folder);
+  } catch (const FileError& error) {
+    throw DiskError(fmt::format("[store] option disk: {}", error.what()));
+  }
+}
+
+// Between making the folder and taking its lock, somebody who starts may believe that it belongs to nobody and remove
+// it. Then the lock cannot be had, or there is no place for it; and another name is as good.
+void Disk::make_folder(const fs::path& inside) {
+  static std::atomic<std::uint64_t> next_number = 0;
+  for (int attempts_left = 1000;; --attempts_left) {
+    folder_ = inside / fmt::format("{}{}-{}", folder_prefix, ::getpid(), next_number++);
+    bool made = false;
+    try {
+      files_.make_folder(folder_);
+      made = true;
+      lock_ = files_.try_lock(folder_ / lock_name);
+      if (lock_) return;
+    } catch (const FileError& error) {
+      const bool name_is_taken = !made && error.code() == EEXIST;
+      const bool was_removed = made && error.code() == ENOENT;
+      if ((!name_is_taken && !was_removed) || attempts_left == 0) {
+        if (made) {
+          try {
+            remove_with_files(files_, folder_);
+          } catch (const FileError&) {  // the first error says more
+          }
+        }
+        throw;
+      }
+    }
+    if (attempts_left == 0) throw FileError("lock", folder_ / lock_name, EWOULDBLOCK);
+  }
+}
+
+Disk::~Disk() {
+  try {
+    remove_with_files(files_, folder_);
+  } catch (const FileError&) {  // once the lock is free, whoever starts next in this place tries again
+  }
+}
+
+// ---- files ----------------------------------------------------------------------------------------------------------
+
+DiskFile::DiskFile(Disk& disk, std::uint64_t serial, Reservation reserved)
+    : room(std::move(reserved)),
+      disk_(disk),
+      path_(disk.folder_ / fmt::format("{}{}", serial, file_suffix)),
+      serial_(serial) {}
+
+DiskFile::~DiskFile() {
+  try {
+    (void)release("");
+  } catch (...) {  // a leftover now
+  }
+}
+
+Reservation DiskFile::release(const std::string& key) {
+  if (std::exchange(exists_, false)) {
+    try {
+      disk_.files_.remove_file(path_);
+    } catch (const FileError& error) {
+      room.settle();  // these do not come back by themselves
+      const std::lock_guard lock(disk_.mutex_);
+      disk_.leftovers_.push_back({path_, std::move(room)});
+      throw disk_error(key, error.what());
+    }
+  }
+  return std::move(room);
+}
+
+bool Disk::remove_leftovers(const std::string& key) {
+  std::vector<Leftover> leftovers;
+  {
+    const std::lock_guard lock(mutex_);
+    leftovers.swap(leftovers_);
+  }
+  for (Leftover& leftover : leftovers) leftover.room.loosen();  // whoever lacks room meanwhile may hope for these
+  const bool any = !leftovers.empty();
+  while (!leftovers.empty()) {
+    try {
+      files_.remove_file(leftovers.back().path);
+    } catch (const FileError& error) {
+      const std::lock_guard lock(mutex_);
+      for (Leftover& leftover : leftovers) {
+        leftover.room.settle();
+        leftovers_.push_back(std::move(leftover));
+      }
+      throw disk_error(key, error.what());
+    }
+    leftovers.pop_back();
+  }
+  return any;
+}
+
+std::shared_ptr<DiskFile> Disk::write(const std::string& key, std::span<const std::byte> coded, Reservation room) {
+  const std::uint64_t serial = next_serial_++;
+  const Header header = header_of(serial, coded);
+  auto file = std::make_shared<DiskFile>(*this, serial, std::move(room));
+  try {
+    file->exists_ = true;
+    const std::unique_ptr<OpenFile> open = files_.create(file->path());
+    write_all(*open, std::as_bytes(std::span(&header, 1)));
+    write_all(*open, coded);
+    open->close();
+  } catch (const FileError& error) {
+    throw disk_error(key, error.what());
+  }
+  return file;
+}
+
+void Disk::read(const std::string& key, const DiskFile& file, std::span<std::byte> out) {
+  try {
+    const std::unique_ptr<OpenFile> open = files_.open(file.path());
+    Header header;
+    const std::size_t of_header = read_all(*open, 0, std::as_writable_bytes(std::span(&header, 1)));
+    const std::size_t of_value = of_header == sizeof header ? read_all(*open, sizeof header, out) : 0;
+    if (of_value < out.size() || of_header < sizeof header) {
+      throw disk_error(key, fmt::format("cannot read {}: it ends after {} of {} bytes", file.path().string(),
+                                        of_header + of_value, sizeof header + out.size()));
+    }
+    if (header != header_of(file.serial_, out)) {
+      throw disk_error(
+          key, fmt::format("cannot read {}: it is not what was written there (wrong checksum)", file.path().string()));
+    }
+  } catch (const FileError& error) {
+    throw disk_error(key, error.what());
+  }
+}
+
+}  // namespace reprise

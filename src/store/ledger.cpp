@@ -1,0 +1,102 @@
+#include "store/ledger.h"
+
+#include <algorithm>
+
+namespace reprise {
+
+Reservation& Reservation::operator=(Reservation&& other) noexcept {
+  if (this != &other) {
+    give_back();
+    ledger_ = std::exchange(other.ledger_, nullptr);
+    bytes_ = std::exchange(other.bytes_, 0);
+    loose_ = other.loose_;
+  }
+  return *this;
+}
+
+void Reservation::give_back() {
+  if (ledger_) ledger_->change(bytes_, loose_ ? 1 : 0);
+  ledger_ = nullptr;
+  bytes_ = 0;
+}
+
+void Reservation::shrink(Bytes bytes) {
+  if (bytes >= bytes_) return;
+  ledger_->change(bytes_ - bytes, 0);
+  bytes_ = bytes;
+}
+
+void Reservation::absorb(Reservation&& other) {
+  bytes_ += std::exchange(other.bytes_, 0);
+  other.give_back();
+}
+
+void Reservation::settle() {
+  if (ledger_ && std::exchange(loose_, false)) ledger_->change(0, 1);
+}
+
+void Reservation::loosen() {
+  if (ledger_ && !std::exchange(loose_, true)) ledger_->change(0, -1);
+}
+
+std::optional<Reservation> Ledger::try_reserve(Bytes bytes) {
+  const std::lock_guard lock(mutex_);
+  if (bytes > budget_ - used_) return std::nullopt;
+  used_ += bytes;
+  peak_ = std::max(peak_, used_);
+  ++loose_;
+  return Reservation(*this, bytes);
+}
+
+bool Ledger::fits(Bytes bytes) const {
+  const std::lock_guard lock(mutex_);
+  return bytes <= budget_ - used_;
+}
+
+Bytes Ledger::used() const {
+  const std::lock_guard lock(mutex_);
+  return used_;
+}
+
+Bytes Ledger::peak() const {
+  const std::lock_guard lock(mutex_);
+  return peak_;
+}
+
+void Ledger::reset_peak() {
+  const std::lock_guard lock(mutex_);
+  peak_ = used_;
+}
+
+Ledger::Version Ledger::version() const {
+  const std::lock_guard lock(mutex_);
+  return version_;
+}
+
+// Notifying with the lock held: once it is free, a waiting thread may go on to destroy the ledger.
+void Ledger::touch() {
+  const std::lock_guard lock(mutex_);
+  ++version_.touches;
+  changed_.notify_all();
+}
+
+void Ledger::change(Bytes bytes, int loose) {
+  const std::lock_guard lock(mutex_);
+  used_ -= bytes;
+  loose_ -= loose;
+  ++version_.changes;
+  changed_.notify_all();
+}
+
+bool Ledger::wait_past(const Version& since, bool own_hope) {
+  std::unique_lock lock(mutex_);
+  const auto changed = [&] {
+    return version_.changes != since.changes || (own_hope && version_.touches != since.touches);
+  };
+  // Loose bytes that end are a change, so there is no need to look at them again.
+  if (!changed() && loose_ == 0 && !own_hope) return false;
+  changed_.wait(lock, changed);
+  return true;
+}
+
+}  // namespace reprise

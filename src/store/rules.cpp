@@ -1,0 +1,44 @@
+// What to remember and what to give up: the rules that come with a store.
+#include "reprise/store/store.h"
+
+namespace reprise {
+
+namespace remember {
+
+Remember all() {
+  return [](const Offer&) { return true; };
+}
+
+Remember none() {
+  return [](const Offer&) { return false; };
+}
+
+Remember every(std::uint64_t n) {
+  if (n == 0) throw BadOption("[store] remember::every(0): has to be at least 1");
+  return [n](const Offer& offer) { return offer.number % n == 0; };
+}
+
+Remember costly(double threshold) {
+  return [threshold](const Offer& offer) { return offer.cost >= threshold; };
+}
+
+}  // namespace remember
+
+const char* name(GiveUp rule) {
+  switch (rule) {
+    case GiveUp::oldest: return "oldest";
+    case GiveUp::cheapest: return "cheapest";
+    case GiveUp::nothing: return "nothing";
+  }
+  return "unknown";
+}
+
+const char* name(TierKind tier) {
+  switch (tier) {
+    case TierKind::memory: return "memory";
+    case TierKind::disk: return "disk";
+  }
+  return "unknown";
+}
+
+}  // namespace reprise

@@ -1,0 +1,95 @@
+#include <utility>
+#include <vector>
+
+#include "store/store_state.h"
+
+namespace reprise {
+
+// A value that a thread reads. Its buffer or file lasts until the reading ends, whatever happens to the value.
+class Store::Impl::Reading {
+ public:
+  Reading(Impl& store, const std::string& key) : store_(store) {
+    std::unique_lock lock(store_.mutex_);
+    auto found = store_.values_.find(key);
+    // Being read from disk by the store's thread: once is enough.
+    while (found != store_.values_.end() && found->second->moving && found->second->tier() == TierKind::disk) {
+      store_.moved_.wait(lock);
+      found = store_.values_.find(key);
+    }
+    if (found == store_.values_.end()) {
+      ++store_.counts_.misses;
+      return;
+    }
+    ++store_.counts_.hits;
+    value = found->second;
+    buffer = value->buffer;
+    file = value->file;
+    ++value->readers;
+  }
+
+  ~Reading() {
+    if (!value) return;
+    buffer.reset();
+    file.reset();
+    const std::lock_guard lock(store_.mutex_);
+    if (--value->readers > 0 || !value->awaited) return;
+    value->awaited = false;
+    for (StoreTier& tier : store_.tiers_) tier.ledger.touch();
+  }
+
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+
+  Reference value;  // nullptr: not there
+  std::shared_ptr<const Buffer> buffer;
+  std::shared_ptr<const DiskFile> file;
+
+ private:
+  Impl& store_;
+};
+
+std::optional<Array> Store::Impl::find(const std::string& key, bool take) {
+  for (;;) {
+    Reference value;
+    std::optional<Array> array;
+    {
+      const Reading reading(*this, key);
+      if (!reading.value) return std::nullopt;
+      value = reading.value;
+      array.emplace(decode(*value, reading.buffer.get(), reading.file.get()));
+    }
+    if (!take) return array;
+
+    // Removed only now, so that a value that cannot be read stays. If somebody else was faster, there may be another
+    // one of this key.
+    Reference taken;
+    const std::lock_guard lock(mutex_);
+    if (!value->gone) {
+      taken = remove(values_.find(key));
+      return array;
+    }
+    --counts_.hits;
+  }
+}
+
+Array Store::Impl::decode(const StoredValue& value, const Buffer* buffer, const DiskFile* file) {
+  Array array(value.element, value.shape);
+  if (buffer) {
+    value.codec->decode(buffer->bytes(), value.element, array.data());
+  } else if (value.codec == exact_) {
+    disk_->read(value.key, *file, array.data());
+  } else if (auto room = tier(TierKind::memory).ledger.try_reserve(value.bytes)) {
+    Buffer coded(std::move(*room));
+    disk_->read(value.key, *file, coded.bytes());
+    value.codec->decode(coded.bytes(), value.element, array.data());
+  } else {
+    // Memory is full. Giving up others so that one can be read would be worse than some memory more for the caller,
+    // who gets an array anyway.
+    std::vector<std::byte> coded(static_cast<std::size_t>(value.bytes));
+    disk_->read(value.key, *file, coded);
+    value.codec->decode(coded, value.element, array.data());
+  }
+  return array;
+}
+
+}  // namespace reprise

@@ -1,0 +1,208 @@
+#include <algorithm>
+#include <utility>
+
+#include "store/store_state.h"
+
+namespace reprise {
+
+// ---- room -----------------------------------------------------------------------------------------------------------
+
+std::optional<Reservation> Store::Impl::reserve(TierKind kind, Bytes bytes, const std::string& key, bool replacing) {
+  Ledger& ledger = tier(kind).ledger;
+  for (;;) {
+    // Before anything is tried: a change from now on is a reason to try again.
+    const Ledger::Version version = ledger.version();
+    if (auto room = ledger.try_reserve(bytes)) return room;
+    if (kind == TierKind::disk && disk_->remove_leftovers(key)) continue;
+
+    bool in_use = false;
+    if (replacing) {
+      if (auto room = take_place(kind, bytes, key, in_use)) return room;
+    }
+    if (!in_use && options_.give_up != GiveUp::nothing && give_up_one(kind, key)) continue;
+    if (!ledger.wait_past(version, in_use)) return std::nullopt;
+  }
+}
+
+// The place of the value that has this key, together with what is free. `in_use`: that will do as soon as those who use
+// the value now have finished.
+std::optional<Reservation> Store::Impl::take_place(TierKind kind, Bytes bytes, const std::string& key, bool& in_use) {
+  Ledger& ledger = tier(kind).ledger;
+  Reference old;
+  std::optional<Reservation> room;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = values_.find(key);
+    if (found == values_.end() || found->second->tier() != kind) return std::nullopt;
+    StoredValue& value = *found->second;
+    const Bytes missing = std::max<Bytes>(0, bytes - value.room().bytes());
+    if (value.moving || value.readers > 0) {
+      in_use = ledger.fits(missing);
+      value.awaited = value.awaited || in_use;
+      return std::nullopt;
+    }
+    room = ledger.try_reserve(missing);
+    if (!room) return std::nullopt;
+    old = remove(found);
+  }
+  room->absorb(kind == TierKind::memory ? old->buffer->release() : old->file->release(key));
+  room->shrink(bytes);
+  return room;
+}
+
+// False: there is none at rest but the excepted one.
+bool Store::Impl::give_up_one(TierKind kind, const std::string& except) {
+  Reference forgotten;
+  Move move;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto& at_rest = tier(kind).at_rest;
+    auto victim = at_rest.begin();
+    if (victim != at_rest.end() && (*victim)->key == except) ++victim;
+    if (victim == at_rest.end()) return false;
+
+    const auto found = values_.find((*victim)->key);
+    if (kind == TierKind::memory && disk_) {
+      move = begin_move(found->second);
+    } else {
+      forgotten = remove(found);
+      ++counts_.forgotten;
+      if (kind == TierKind::memory) ++counts_.evictions;
+    }
+  }
+  if (move.value) move_to_disk(std::move(move), WithoutRoom::forget);
+  return true;
+}
+
+// ---- moves ----------------------------------------------------------------------------------------------------------
+
+// What it holds will come back, so these bytes are loose.
+Store::Impl::Move Store::Impl::begin_move(const Reference& value) {
+  value->moving = true;
+  value->room().loosen();
+  return {value, tier(value->tier()).at_rest.extract(value.get())};
+}
+
+// At rest again, unless it is gone.
+void Store::Impl::end_move(Move& move, TierKind where) {
+  move.value->moving = false;
+  moved_.notify_all();
+  if (move.value->gone) return;
+  tier(where).at_rest.insert(std::move(move.place));
+  move.value->room().settle();
+}
+
+Store::Impl::Reference Store::Impl::remove(Values::iterator found) {
+  Reference value = std::move(found->second);
+  values_.erase(found);
+  retire(*value);
+  return value;
+}
+
+// No longer in the table. Those who use it at the moment keep what they use.
+void Store::Impl::retire(StoredValue& value) {
+  StoreTier& from = tier(value.tier());
+  from.at_rest.erase(&value);
+  --from.count;
+  value.gone = true;
+  value.room().loosen();
+  tier(TierKind::memory).ledger.touch();  // the next prefetch may have waited for room for this one
+}
+
+// The value can be read meanwhile, and removed.
+void Store::Impl::move_to_disk(Move move, WithoutRoom without_room) {
+  StoredValue& value = *move.value;
+  std::shared_ptr<DiskFile> file;
+  try {
+    const Bytes bytes = value.bytes + Disk::header_bytes;
+    std::optional<Reservation> room;
+    if (bytes <= ledger(TierKind::disk).budget()) room = reserve(TierKind::disk, bytes, value.key, false);
+    if (room) file = disk_->write(value.key, value.buffer->bytes(), std::move(*room));
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    end_move(move, TierKind::memory);
+    throw;
+  }
+
+  std::shared_ptr<Buffer> buffer;
+  Reference forgotten;
+  const std::lock_guard lock(mutex_);
+  if (value.gone || (!file && without_room == WithoutRoom::stay)) {
+    end_move(move, TierKind::memory);
+    return;
+  }
+  ++counts_.evictions;
+  if (!file) {
+    ++counts_.forgotten;
+    forgotten = remove(values_.find(value.key));
+    end_move(move, TierKind::memory);
+    return;
+  }
+  ++counts_.moves_to_disk;
+  --tier(TierKind::memory).count;
+  ++tier(TierKind::disk).count;
+  buffer = std::move(value.buffer);
+  value.file = std::move(file);
+  end_move(move, TierKind::disk);
+}
+
+// Waits until it does not move.
+Store::Impl::Values::iterator Store::Impl::find_at_rest(std::unique_lock<std::mutex>& lock, const std::string& key) {
+  for (;;) {
+    const auto found = values_.find(key);
+    if (found == values_.end() || !found->second->moving) return found;
+    moved_.wait(lock);
+  }
+}
+
+void Store::Impl::offload_now(const std::string& key) {
+  Move move;
+  {
+    std::unique_lock lock(mutex_);
+    const auto found = find_at_rest(lock, key);
+    if (found == values_.end() || found->second->tier() == TierKind::disk) return;
+    move = begin_move(found->second);
+  }
+  move_to_disk(std::move(move), WithoutRoom::stay);
+}
+
+// False: there is no room for it now.
+bool Store::Impl::prefetch_now(const std::string& key) {
+  Ledger& memory = tier(TierKind::memory).ledger;
+  Move move;
+  std::optional<Reservation> room;
+  std::shared_ptr<DiskFile> file;
+  {
+    std::unique_lock lock(mutex_);
+    const auto found = find_at_rest(lock, key);
+    if (found == values_.end() || found->second->tier() == TierKind::memory) return true;
+    if (found->second->bytes > memory.budget()) return true;
+    room = memory.try_reserve(found->second->bytes);
+    if (!room) return false;
+    move = begin_move(found->second);
+  }
+
+  StoredValue& value = *move.value;
+  std::shared_ptr<Buffer> buffer;
+  try {
+    buffer = std::make_shared<Buffer>(std::move(*room));
+    disk_->read(key, *value.file, buffer->bytes());
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    end_move(move, TierKind::disk);
+    throw;
+  }
+
+  const std::lock_guard lock(mutex_);
+  if (!value.gone) {
+    ++counts_.moves_to_memory;
+    --tier(TierKind::disk).count;
+    ++tier(TierKind::memory).count;
+    file = std::move(value.file);
+    value.buffer = std::move(buffer);
+  }
+  end_move(move, TierKind::memory);
+  return true;
+}
+
+}  // namespace reprise

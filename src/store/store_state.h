@@ -1,0 +1,111 @@
+// The insides of a store, in four files: store.cpp (questions, and what concerns everything), store_put.cpp,
+// store_get.cpp, and store_room.cpp, which makes room in a tier and moves values from one to the other.
+//
+// One lock, `mutex_`, guards the table of values and what it says about them. It is held for short and never while a
+// codec, a rule or the file system is at work. For these, a thread takes references to what it works on; another one
+// may remove the value from the table meanwhile, which is seen afterwards (`gone`), and the last reference frees the
+// buffer or removes the file. So that it does neither with the lock held, references are declared before the lock is
+// taken.
+//
+// Who waits for what: room in memory is waited for by threads that have nothing reserved there; room on disk likewise,
+// though they may be moving a value out of memory at the time. Whoever reads or writes a file has reserved what it
+// needs and waits for nothing. So nobody waits in a circle.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "reprise/store/store.h"
+#include "store/background_thread.h"
+#include "store/disk.h"
+#include "store/value.h"
+
+namespace reprise {
+
+class Store::Impl {
+ public:
+  explicit Impl(StoreOptions);
+
+  PutResult put(const std::string& key, const ArrayView&, const PutOptions&);
+  [[nodiscard]] std::optional<Array> find(const std::string& key, bool take);
+  bool erase(const std::string& key);
+  void clear();
+
+  void prefetch(std::span<const Key>);
+  void offload(std::span<const Key>);
+  void wait() { background_.wait(); }
+
+  [[nodiscard]] bool contains(const std::string& key) const;
+  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] const Ledger& ledger(TierKind tier) const { return tiers_[static_cast<int>(tier)].ledger; }
+  [[nodiscard]] std::optional<Description> describe(const std::string& key) const;
+  [[nodiscard]] StoreStatistics statistics() const;
+  void reset_statistics();
+
+  void enabled(bool);
+  [[nodiscard]] bool enabled() const;
+  void remember(Remember);
+
+ private:
+  using Reference = std::shared_ptr<StoredValue>;
+  using Values = std::map<std::string, Reference, std::less<>>;
+
+  // A value that is on its way, with its place among those at rest, so that it can rest again without fail.
+  struct Move {
+    Reference value;
+    std::set<StoredValue*, GivenUpBefore>::node_type place;
+  };
+  enum class WithoutRoom { forget, stay };
+
+  [[nodiscard]] StoreTier& tier(TierKind kind) { return tiers_[static_cast<int>(kind)]; }
+  [[nodiscard]] const StoreTier& tier(TierKind kind) const { return tiers_[static_cast<int>(kind)]; }
+
+  // ---- store_put.cpp; without the lock ----
+  [[nodiscard]] bool remembers(const Offer&);
+  [[nodiscard]] std::shared_ptr<Buffer> code(const Codec&, const ArrayView&, Reservation);
+  PutResult put_on_disk(const Reference&, const ArrayView&, const Codec& asked, bool fits_memory);
+  PutResult commit(const Reference&, const Codec& asked);
+  PutResult refuse();
+
+  // ---- store_get.cpp; without the lock ----
+  class Reading;
+  [[nodiscard]] Array decode(const StoredValue&, const Buffer*, const DiskFile*);
+
+  // ---- store_room.cpp ----
+  // Without the lock. For a value of this key; gives up what has to be given up. With `replacing`, the value that has
+  // the key now is not given up like others: it is removed as soon as its place and what is free are enough. None:
+  // there is no room, and nothing may be given up for it.
+  [[nodiscard]] std::optional<Reservation> reserve(TierKind, Bytes, const std::string& key, bool replacing);
+  [[nodiscard]] std::optional<Reservation> take_place(TierKind, Bytes, const std::string& key, bool& in_use);
+  [[nodiscard]] bool give_up_one(TierKind, const std::string& except);
+  void move_to_disk(Move, WithoutRoom);
+  [[nodiscard]] bool prefetch_now(const std::string& key);
+  void offload_now(const std::string& key);
+  // With the lock.
+  [[nodiscard]] Values::iterator find_at_rest(std::unique_lock<std::mutex>&, const std::string& key);
+  [[nodiscard]] Move begin_move(const Reference&);
+  void end_move(Move&, TierKind where);
+  [[nodiscard]] Reference remove(Values::iterator);
+  void retire(StoredValue&);
+
+  const StoreOptions options_;
+  const Codec* const exact_;
+  StoreTier tiers_[2];
+  std::unique_ptr<Disk> disk_;  // nullptr: none
+
+  mutable std::mutex mutex_;
+  std::condition_variable moved_;  // a value has ended its move
+  Values values_;
+  StoreStatistics counts_;  // only what is counted; bytes and values are known elsewhere
+  std::uint64_t next_number_ = 0;
+  bool enabled_ = true;
+  std::shared_ptr<const Remember> remember_;
+
+  BackgroundThread background_;  // ends first
+};
+
+}  // namespace reprise
