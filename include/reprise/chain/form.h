@@ -1,0 +1,55 @@
+// What a chain looks like from outside: how many layers, how large, how costly; and the trace that it is.
+//
+// Layer k (0..n-1) makes state k+1 from state k, and a tape if it has one. Backward goes from layer n-1 to layer 0, and
+// of layer k it needs state k, its tape and the gradient that backward of layer k+1 made.
+//
+// In the trace of a chain state k is value k; with tapes it is value 2k, and the tape of layer k is value 2k+1. Moment
+// k is forward of layer k, and moment 2n-1-k is its backward, an event. Gradients are other bytes. Forward makes a tape
+// whether or not it is to be remembered, so its bytes count while forward runs.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "reprise/trace/trace.h"
+
+namespace reprise {
+
+struct ChainLayerForm {
+  Bytes state = 1;          // the state it makes
+  Bytes tape = 0;           // what its backward needs beside its input state; 0: nothing
+  Bytes gradient = 0;       // what its backward makes
+  Bytes workspace = 0;      // live only while its forward runs
+  double forward_cost = 1;  // any unit
+  double backward_cost = 1;
+  bool operator==(const ChainLayerForm&) const = default;
+};
+
+struct ChainForm {
+  std::vector<ChainLayerForm> layers;
+  Bytes input = 1;     // state 0
+  Bytes gradient = 0;  // the one that backward starts with
+  bool tapes = false;  // whether forward makes tapes at all
+
+  // Places for states beside plain memory, by position in `tiers`: memory for coded states, and a disk.
+  std::vector<Tier> tiers;
+  std::optional<Id> packed, disk;
+
+  [[nodiscard]] Id size() const { return static_cast<Id>(layers.size()); }
+  [[nodiscard]] Id state_value(Id state) const { return tapes ? 2 * state : state; }
+  [[nodiscard]] Id tape_value(Id layer) const { return 2 * layer + 1; }  // with tapes
+  [[nodiscard]] Id backward_moment(Id layer) const { return 2 * size() - 1 - layer; }
+  [[nodiscard]] Bytes state_bytes(Id state) const { return state == 0 ? input : layers[state - 1].state; }
+};
+
+// Layers of one byte and cost 1: then bytes count states.
+[[nodiscard]] ChainForm equal_layers(Id layers);
+
+// Adds a tier that takes every state, `packed` or `disk`, with the costs of putting a state there and getting it back.
+void add_packed_tier(ChainForm&, double put_cost = 0, double get_cost = 0);
+void add_disk_tier(ChainForm&, double put_cost, double get_cost);
+
+// Throws BadOption with the layer and the number for negative sizes and costs.
+[[nodiscard]] Trace chain_trace(const ChainForm&);
+
+}  // namespace reprise

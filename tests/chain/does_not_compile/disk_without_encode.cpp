@@ -1,0 +1,17 @@
+// a disk needs to see states as arrays
+#include "reprise/chain/chain.h"
+
+struct Field {
+  double numbers[4] = {};
+};
+
+template <>
+struct reprise::StateTraits<Field> {
+  static reprise::Bytes bytes(const Field&) { return sizeof(Field); }
+};
+
+int main() {
+  reprise::Chain<Field> chain(
+      2, [](int, const Field& x) { return x; }, [](int, const Field&, Field gradient) { return gradient; });
+  chain.disk({.folder = "/tmp"});
+}
