@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <new>
 
 #include "reprise/trace/error.h"
 
@@ -97,7 +99,12 @@ Array::Array(Element element, Shape shape)
     : element_(element),
       shape_(std::move(shape)),
       bytes_(bytes_needed(element_, shape_)),
-      data_(std::make_unique_for_overwrite<std::byte[]>(bytes_)) {}
+      data_(static_cast<std::byte*>(std::malloc(std::max<std::size_t>(1, bytes_)))) {
+  if (!data_) throw std::bad_alloc();
+}
+
+Array::Array(Element element, Shape shape, ArrayMemory memory)
+    : element_(element), shape_(std::move(shape)), bytes_(bytes_needed(element_, shape_)), data_(std::move(memory)) {}
 
 Array::Array(const ArrayView& view) : Array(view.element(), view.shape()) {
   std::ranges::copy(view.data(), data_.get());

@@ -38,6 +38,13 @@ void Buffer::shrink(Bytes bytes) {
   room.shrink(bytes);
 }
 
+ArrayMemory Buffer::give_away() {
+  ArrayMemory memory(std::exchange(memory_, nullptr));
+  tell(-room.bytes());
+  const Reservation over = std::move(room);
+  return memory;
+}
+
 Reservation Buffer::release() {
   if (memory_) {
     std::free(std::exchange(memory_, nullptr));

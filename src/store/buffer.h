@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <span>
 
+#include "reprise/store/array.h"
 #include "reprise/trace/trace.h"
 #include "store/ledger.h"
 
@@ -22,6 +23,8 @@ class Buffer {
   [[nodiscard]] std::span<const std::byte> bytes() const { return {memory_, static_cast<std::size_t>(room.bytes())}; }
   void shrink(Bytes);
 
+  // Gives the memory away and leaves an empty buffer; nothing is reserved for it any more.
+  [[nodiscard]] ArrayMemory give_away();
   // Frees the memory and leaves an empty buffer; what is returned is still reserved.
   [[nodiscard]] Reservation release();
 

@@ -48,7 +48,25 @@ class Store::Impl::Reading {
   Impl& store_;
 };
 
+std::optional<Array> Store::Impl::take_over(const std::string& key) {
+  Reference value;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = values_.find(key);
+    if (found == values_.end()) return std::nullopt;
+    const StoredValue& candidate = *found->second;
+    if (!candidate.buffer || candidate.codec != exact_ || candidate.moving || candidate.readers > 0)
+      return std::nullopt;
+    ++counts_.hits;
+    value = remove(found);
+  }
+  return Array(value->element, value->shape, value->buffer->give_away());
+}
+
 std::optional<Array> Store::Impl::find(const std::string& key, bool take) {
+  if (take) {
+    if (auto array = take_over(key)) return array;
+  }
   for (;;) {
     Reference value;
     std::optional<Array> array;

@@ -74,6 +74,8 @@ class Store::Impl {
   // ---- store_get.cpp; without the lock ----
   class Reading;
   [[nodiscard]] Array decode(const StoredValue&, const Buffer*, const DiskFile*);
+  // The memory of a value that nobody else uses and that needs no decoding.
+  [[nodiscard]] std::optional<Array> take_over(const std::string& key);
 
   // ---- store_room.cpp ----
   // Without the lock. For a value of this key; gives up what has to be given up. With `replacing`, the value that has

@@ -10,6 +10,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <span>
 #include <utility>
@@ -90,6 +91,12 @@ class ArrayView {
   std::span<const std::byte> data_;
 };
 
+// Memory from malloc.
+struct FreeMemory {
+  void operator()(std::byte* memory) const { std::free(memory); }
+};
+using ArrayMemory = std::unique_ptr<std::byte[], FreeMemory>;
+
 // An array of its own. Moves, and is copied only through a view, so that no copy goes unnoticed.
 class Array {
  public:
@@ -97,6 +104,8 @@ class Array {
   // Contents are not set.
   Array(Element, Shape);
   explicit Array(const ArrayView&);
+  // Takes over this memory, which has the bytes of the array.
+  Array(Element, Shape, ArrayMemory);
 
   [[nodiscard]] Element element() const { return element_; }
   [[nodiscard]] const Shape& shape() const { return shape_; }
@@ -122,7 +131,7 @@ class Array {
   Element element_;
   Shape shape_;
   std::size_t bytes_;
-  std::unique_ptr<std::byte[]> data_;
+  ArrayMemory data_;
 };
 
 }  // namespace reprise
