@@ -106,7 +106,8 @@ void Bridge::add_operators(const Period& period) {
       // The chain's own values are not values of the trace; those it needs, it needs until its end.
       last.inputs.push_back(value_of_[reference.value]);
     }
-    mine.replayable = !recipes.operators[op].obstacle && taker_[op] == no_operator;
+    mine.replayable = !recipes.operators[op].obstacle && taker_[op] == no_operator &&
+                      recipes.operators[last_of_chain_[op]].choice != Choice::keep;
     if (taker_[op] != no_operator) continue;
     for (const Output& output : recipes.outputs_of(op)) {
       const Id value = value_of_[output.value];

@@ -38,6 +38,10 @@ std::string sentence(const BudgetError::Facts& facts) {
   std::string text = "[budget] " + exact(facts.live + facts.requested) + " are needed (" + std::to_string(facts.live) +
                      " live and not forgettable + " + std::to_string(facts.requested) + " requested), the budget is " +
                      exact(facts.budget) + pinned(facts.pinned);
+  if (facts.kept_by_policy > 0) {
+    text += "; the policy contradicts the budget by " + exact(facts.live + facts.requested - facts.budget) +
+            ": it keeps " + exact(facts.kept_by_policy) + " that could be forgotten";
+  }
   if (facts.smallest_feasible) {
     text += "; the smallest budget with a proven plan is " + exact(*facts.smallest_feasible);
   }

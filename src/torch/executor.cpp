@@ -35,6 +35,7 @@ bool Executor::keeps(Id value) const {
 
 void Executor::made(Recording& recording, Id value, c10::StorageImpl* storage) {
   if (static_cast<std::size_t>(value) >= schedule_->owned.size() || !schedule_->owned[value]) return;
+  if (recording.choice_of(value) == Choice::forget) return;
   LiveValue& state = recording.live[value];
   state.saved_at = recording.now;
   if (!state.kept) recording.keep(value, libtorch::share(storage));

@@ -114,6 +114,8 @@ bool reconsider_those_in_use() {
       const c10::Storage storage = r->anywhere(v);
       if (!storage) continue;
       const Id maker = r->info(v).maker;
+      if (r->live[v].kept && r->rebuildable(v) && r->choice_of(v) == Choice::keep)
+        facts.kept_by_policy += r->info(v).bytes;
       // Of what came from outside, only what nobody else holds is there because of us.
       if (maker == no_operator && storage.use_count() > (r->live[v].kept ? 2 : 1)) continue;
       pinned[maker == no_operator ? std::string("tensors from outside that recipes need")

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "reprise/torch/policy.h"
 #include "reprise/trace/trace.h"
 #include "torch/operators.h"
 
@@ -74,7 +75,9 @@ struct Recipe {
   const OperatorInfo* info = nullptr;
   Marks start;  // its arguments, writes and outputs begin here and end where the next one's begin
   bool grad_mode = true;
-  const char* obstacle = nullptr;  // why it cannot be replayed; nullptr: it can
+  const char* obstacle = nullptr;       // why it cannot be replayed; nullptr: it can
+  Choice choice = Choice::decide;       // the policy's
+  const std::string* module = nullptr;  // whose parameter it reads; nullptr: none, or nobody told
 };
 
 struct RecordedValue {

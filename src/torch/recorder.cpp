@@ -272,6 +272,7 @@ class OperatorCall {
       for (std::size_t i = 0; i < results.size(); ++i) take_result(r, results[i], static_cast<std::int16_t>(i));
       take_other_writes(r);
       if (r.following && r.outputs_seen != r.recipes->outputs_of(r.current).size()) diverge_in(r, "fewer results");
+      ask_policy(r, results);
     }
     r.current_writes.clear();
     ++r.next;
@@ -312,9 +313,40 @@ class OperatorCall {
     recipe.grad_mode = at::GradMode::is_enabled();
     ArgumentWriter(r, recipe).write(inputs);
     if (!recipe.obstacle) recipe.obstacle = r.session->distrusted(info, r.next);
+    recipe.module = module_of(*r.session, inputs);
     r.recipes->operators.push_back(recipe);
     r.random.emplace_back();
     r.costs.push_back(0);
+  }
+
+  static const std::string* module_of(const SessionState& session, c10::ArrayRef<const c10::IValue> inputs) {
+    const std::string* module = nullptr;
+    const auto look_at = [&](const c10::IValue& input) {
+      if (module || !input.isTensor() || !input.toTensor().defined() || !input.toTensor().has_storage()) return;
+      module = session.module_of(libtorch::storage_of(input.toTensor()));
+    };
+    for (const c10::IValue& input : inputs) {
+      look_at(input);
+      if (!input.isTensorList()) continue;
+      for (const c10::IValue& element : input.toListRef()) look_at(element);
+    }
+    return module;
+  }
+
+  // What the policy says about the operator that has just run.
+  static void ask_policy(Recording& r, const std::vector<c10::IValue>& results) {
+    if (r.following || !r.session->options.policy) return;
+    Recipe& recipe = r.recipes->operators[r.current];
+    PolicyOperator op;
+    op.name = recipe.info->name;
+    op.random = recipe.info->random;
+    if (recipe.module) op.module = *recipe.module;
+    if (r.measuring) op.seconds = static_cast<double>(r.cost_of(r.current)) * 1e-6;
+    for (const c10::IValue& result : results) {
+      if (result.isTensor() && result.toTensor().defined()) op.shapes.push_back(result.toTensor().sizes().vec());
+    }
+    for (const Output& output : r.recipes->outputs_of(r.current)) op.bytes += r.info(output.value).bytes;
+    recipe.choice = r.session->choose(op);
   }
 
   static void diverge_in(Recording& r, const char* what) {

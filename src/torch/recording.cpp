@@ -11,6 +11,7 @@
 #include "torch/recorder.h"
 #include "torch/saved.h"
 #include "torch/session_state.h"
+#include "torch/thread_state.h"
 
 namespace reprise {
 namespace {
@@ -31,6 +32,13 @@ void set_tag(meter::Header& header, std::uint32_t recording, Id value, bool trac
 }
 
 constexpr Bytes smallest_packed = 4 << 10;
+
+std::optional<PackedForm> form_of_contents(const c10::StorageImpl& storage, at::ScalarType dtype) {
+  const int element = static_cast<int>(c10::elementSize(dtype));
+  if (element > 8 || c10::isComplexType(dtype)) return std::nullopt;
+  return packable({static_cast<const std::byte*>(storage.data()), storage.nbytes()}, element,
+                  c10::isIntegralType(dtype, false));
+}
 
 }  // namespace
 
@@ -265,7 +273,7 @@ void Recording::remember_version(Id value, const at::Tensor& tensor) {
 c10::Storage Recording::anywhere(Id value) const {
   const LiveValue& state = live[value];
   if (state.kept) return state.kept;
-  if (auto storage = state.storage.lock(); storage && find(storage.get()) == value) {
+  if (auto storage = state.storage.lock(); storage && find(storage.get()) == value && !written_unseen(value)) {
     return c10::Storage(std::move(storage));
   }
   return {};
@@ -284,9 +292,14 @@ void Recording::keep(Id value, c10::Storage storage) {
   LiveValue& state = live[value];
   state.kept = std::move(storage);
   state.forgotten = false;
-  if (keep_outside && rebuildable(value)) {
+  if (keep_outside && rebuildable(value) && choice_of(value) != Choice::keep) {
     victims.add(value, cost_of(info(value).maker), info(value).bytes, state.saved_at);
   }
+}
+
+Choice Recording::choice_of(Id value) const {
+  const Id maker = info(value).maker;
+  return maker == no_operator ? Choice::decide : recipes->operators[maker].choice;
 }
 
 float Recording::cost_of(Id op) const {
@@ -347,7 +360,11 @@ void Recording::attach(SavedHook& hook, Id value, c10::StorageImpl* storage) {
     if (!state.kept) state.kept = libtorch::share(storage);
     return;
   }
-  if (session->options.forget_everything) {
+  ThreadState& here = this_thread();
+  const Choice choice = choice_of(value);
+  const bool in_region = here.forgetting > 0 && !executor && choice != Choice::keep;
+  if (in_region && state.hooks.size() == 1) here.forgotten += info(value).bytes;
+  if (session->options.forget_everything || in_region || (choice == Choice::forget && keep_outside)) {
     state.forgotten = true;
     if (session->verifies(*recipes, value)) take_fingerprints(value, libtorch::share(storage));
     return;
@@ -358,17 +375,20 @@ void Recording::attach(SavedHook& hook, Id value, c10::StorageImpl* storage) {
     if (session->verifies(*recipes, value)) take_fingerprints(value, libtorch::share(storage));
   } else if (!state.kept && !state.packed) {
     keep(value, libtorch::share(storage));
+    if (choice == Choice::pack) pack_at_once(value, *storage, hook.view.dtype);
   }
+}
+
+void Recording::pack_at_once(Id value, const c10::StorageImpl& storage, at::ScalarType dtype) {
+  if (!session->options.pack || !keep_outside) return;
+  if (const auto form = form_of_contents(storage, dtype); form && pack(value, *form)) live[value].kept = c10::Storage();
 }
 
 void Recording::observe_form(Id value, const c10::StorageImpl& storage, at::ScalarType dtype) {
   auto& forms = seen.forms;
   if (forms.size() <= static_cast<std::size_t>(value)) forms.resize(static_cast<std::size_t>(value) + 1);
   if (forms[value] || info(value).bytes < smallest_packed) return;
-  const int element = static_cast<int>(c10::elementSize(dtype));
-  if (element > 8 || c10::isComplexType(dtype)) return;
-  forms[value] = packable({static_cast<const std::byte*>(storage.data()), storage.nbytes()}, element,
-                          c10::isIntegralType(dtype, false));
+  forms[value] = form_of_contents(storage, dtype);
   if (forms[value]) reserve_for_packing(meter::counted(forms[value]->bytes()));
 }
 

@@ -132,6 +132,8 @@ class Recording : public std::enable_shared_from_this<Recording> {
   // By its recipe, whether it is resident or not.
   [[nodiscard]] bool rebuildable(Id value) const;
   [[nodiscard]] float cost_of(Id op) const;
+  // What the policy says about it.
+  [[nodiscard]] Choice choice_of(Id value) const;
   [[nodiscard]] int pending() const { return pending_; }
   // There were pending saved tensors, and now there are none.
   [[nodiscard]] bool is_over() const { return drained_ && pending_ == 0; }
@@ -203,6 +205,7 @@ class Recording : public std::enable_shared_from_this<Recording> {
   Id new_value(Bytes bytes, Id maker);
   void take_fingerprints(Id value, const c10::Storage&);
   void observe_form(Id value, const c10::StorageImpl&, at::ScalarType);
+  void pack_at_once(Id value, const c10::StorageImpl&, at::ScalarType);
   bool copy_of_our_own(Id value) noexcept;
   void orphan_dependents(Id value);
 

@@ -1,5 +1,7 @@
 #include "reprise/torch/session.h"
 
+#include <torch/nn/module.h>
+
 #include <string>
 
 #include "torch/meter.h"
@@ -96,6 +98,14 @@ void Session::enabled(bool on) {
 bool Session::enabled() const {
   const Arbiter lock;
   return state_->enabled;
+}
+
+void Session::name(const torch::nn::Module& model) {
+  const Arbiter lock;
+  for (const auto& parameter : model.named_parameters()) {
+    const std::size_t dot = parameter.key().rfind('.');
+    state_->name(parameter.value(), dot == std::string::npos ? std::string() : parameter.key().substr(0, dot));
+  }
 }
 
 Summary Session::summary() const {

@@ -120,7 +120,18 @@ void SessionState::close_step() noexcept {
 
 // ---- periods -------------------------------------------------------------------------------------------------------
 
+std::shared_ptr<Recording> SessionState::begin_region() {
+  auto recording = std::make_shared<Recording>(shared_from_this(), region_recipes_);
+  recording->keep_outside = true;
+  return recording;
+}
+
+void SessionState::end_region(const Recording& r) {
+  if (!r.following && !r.recipes->operators.empty()) region_recipes_ = r.recipes;
+}
+
 std::shared_ptr<Recording> SessionState::begin_period() {
+  if (region) return begin_region();
   std::shared_ptr<Period> guess = first_in_step_ ? first_.lock() : nullptr;
   if (const auto last = last_.lock(); !first_in_step_ && last) guess = last->successor.lock();
   if (!guess && !periods_.empty()) guess = periods_.back();
@@ -130,7 +141,7 @@ std::shared_ptr<Recording> SessionState::begin_period() {
   }
   auto recording = std::make_shared<Recording>(shared_from_this(), guess ? guess->recipes : nullptr);
   Recording& r = *recording;
-  r.keep_outside = step_budget_ != no_limit || options.forget_everything;
+  r.keep_outside = step_budget_ != no_limit || options.forget_everything || plan_given_;
   if (guess) {
     r.period = guess;
     r.expected = first_in_step_;
@@ -148,6 +159,7 @@ std::shared_ptr<Recording> SessionState::begin_period() {
 }
 
 void SessionState::end_period(Recording& r) {
+  if (region) return;
   ++ended_in_step_;
   if (r.following && r.period) {
     learn_from(r);
@@ -340,7 +352,26 @@ void SessionState::use(Plan plan) {
   const Arbiter lock;
   period->schedule = std::move(schedule);
   period->plan = std::move(plan);
-  period->given = true;
+  period->given = plan_given_ = true;
+}
+
+// ---- policy --------------------------------------------------------------------------------------------------------
+
+void SessionState::name(const at::Tensor& parameter, const std::string& module) {
+  if (!parameter.defined() || !parameter.has_storage()) return;
+  modules_[libtorch::storage_of(parameter)] = &*module_names_.insert(module).first;
+}
+
+const std::string* SessionState::module_of(const c10::StorageImpl* storage) const {
+  const auto found = modules_.find(storage);
+  return found == modules_.end() ? nullptr : found->second;
+}
+
+Choice SessionState::choose(const PolicyOperator& op) try {
+  return options.policy(op);
+} catch (const std::exception& error) {
+  count_divergence("the policy failed on " + std::string(op.name) + ": " + error.what());
+  return Choice::decide;
 }
 
 // ---- exactness -----------------------------------------------------------------------------------------------------

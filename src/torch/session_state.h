@@ -23,6 +23,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
 
   SessionOptions options;  // the budget in it is of the next step
   bool enabled = true;     // from the next step on
+  bool region = false;     // of checkpoint(): no steps and no plans, only periods, each of which ends with its function
 
   // ---- steps, on their own thread, not under the lock ----
   // Without a budget nothing is forgotten: once a trace is known, most steps need not be recorded.
@@ -35,6 +36,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   [[nodiscard]] std::shared_ptr<Recording> begin_period();
   // It has ended: what was seen is remembered, and a plan is asked for where one is missing.
   void end_period(Recording&);
+  // The function of a region has ended; the next call follows its recipes.
+  void end_region(const Recording&);
   [[nodiscard]] std::shared_ptr<Period> period_of(const Recipes&) const;
   // Offers the other periods that began like this one, until one is accepted.
   [[nodiscard]] bool any_alternative(Recording&, const std::function<bool(const Recipes&)>& accepted) const;
@@ -46,6 +49,12 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   void use(Plan);
   // Until no planning of this session is under way. Not under the lock.
   void wait_for_plans();
+
+  // ---- policy ----
+  void name(const at::Tensor& parameter, const std::string& module);
+  // The module whose parameter is in this storage; nullptr: none.
+  [[nodiscard]] const std::string* module_of(const c10::StorageImpl*) const;
+  [[nodiscard]] Choice choose(const PolicyOperator&);
 
   // ---- exactness ----
   [[nodiscard]] bool verifies(const Recipes& recipes, Id value) const;
@@ -78,7 +87,10 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   void plan(const std::shared_ptr<Period>&, Bytes budget, bool only_from_folder, const std::atomic<bool>* cancelled);
   [[nodiscard]] std::shared_ptr<Period> longest_of_last_step() const;
 
+  [[nodiscard]] std::shared_ptr<Recording> begin_region();
+
   std::vector<std::shared_ptr<Period>> periods_;  // the newest last
+  std::shared_ptr<Recipes> region_recipes_;       // of the last call
   Bytes step_budget_ = no_limit;                  // of the step that is open, or was last
   std::weak_ptr<Period> last_, first_;            // the one that ended last; the one that steps begin with
   bool first_in_step_ = true;
@@ -87,7 +99,10 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   int since_recorded_ = 0;                       // steps that ran plainly, since the last one that was recorded
   bool recorded_ = false;                        // the open step is
   int jobs_ = 0;                                 // of planning
+  bool plan_given_ = false;                      // by the user, so that values are forgotten without a budget, too
   std::set<std::pair<const OperatorInfo*, Id>> distrusted_;
+  std::set<std::string> module_names_;
+  std::unordered_map<const c10::StorageImpl*, const std::string*> modules_;  // by the storage of a parameter
   std::unordered_map<const void*, Bytes> unmetered_;
   std::map<std::string, KeptOperator> kept_;
   double step_start_ = 0;

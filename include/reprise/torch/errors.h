@@ -30,6 +30,7 @@ class BudgetError : public SessionError {
     Bytes live = 0;                          // and not forgettable
     Bytes requested = 0;                     // by this allocation
     std::vector<Pinned> pinned;              // what the live bytes are, largest first
+    Bytes kept_by_policy = 0;                // of the live bytes: what could be forgotten, but for the policy
     std::optional<Bytes> smallest_feasible;  // the smallest budget with a proven plan for this trace, if known
   };
   explicit BudgetError(Facts);

@@ -26,11 +26,15 @@
 
 #include "reprise/report/summary.h"
 #include "reprise/torch/errors.h"
+#include "reprise/torch/policy.h"
 #include "reprise/trace/plan.h"
 #include "reprise/trace/trace.h"
 
 namespace at {
 class Tensor;
+}
+namespace torch::nn {
+class Module;
 }
 
 namespace reprise {
@@ -81,7 +85,10 @@ struct SessionOptions {
   // A folder for plans: read when a session starts, written when one is made, so that the next run of the program
   // follows its plan from the second step on. A plan that does not fit the recorded trace and budget is ignored. Empty:
   // plans are not kept.
-  std::filesystem::path plans;
+  std::filesystem::path plans = {};
+
+  // What is to be kept, forgotten or packed by operator; none: the planner decides everything. See policy.h.
+  Policy policy = {};
 
   // Forget every value that can be rebuilt as soon as it is saved, and rebuild all of it from the leaves, even what is
   // still alive. Slow, and the strictest check there is that a model's recipes are exact. No plans are followed.
@@ -124,6 +131,10 @@ class Session {
   // follow a plan, and plans reach lower than the online policy does.
   void budget(Bytes);
   [[nodiscard]] Bytes budget() const;
+
+  // For policies: an operator belongs to the module of this model whose parameter it reads, by its name in
+  // `named_parameters()`. From the next new trace on.
+  void name(const torch::nn::Module& model);
 
   // Off: steps run plainly, nothing is recorded or limited. From the next step on.
   void enabled(bool);

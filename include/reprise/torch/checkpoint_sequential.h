@@ -1,0 +1,94 @@
+// checkpoint_sequential(): a sequence of modules in segments, each a checkpoint().
+//
+//   auto y = reprise::checkpoint_sequential(model, 4, x);   // model: a torch::nn::Sequential, or any range of
+//   callables
+//
+// Segments are balanced by what their modules are measured to forget, or to take, not by their number. The first call
+// on a sequence measures, with every module as a segment of its own; from the second one on there are as many segments
+// as asked for.
+#pragma once
+
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "reprise/torch/checkpoint.h"
+#include "reprise/trace/trace.h"
+
+namespace reprise {
+
+enum class Balance {
+  bytes,  // that modules forget
+  time,   // that their forward takes
+};
+
+// Ends of segments so that the largest one is as small as possible, ascending, the last one the number of weights.
+// Throws BadOption unless 1 <= segments <= number of weights.
+[[nodiscard]] std::vector<std::size_t> balanced_segments(const std::vector<double>& weights, int segments);
+
+// What is known about a sequence of modules from earlier calls, of any thread.
+class CheckpointedSequence {
+ public:
+  // The one for the sequence that begins here and is so long.
+  [[nodiscard]] static CheckpointedSequence& of(const void* first, std::size_t modules);
+
+  // Where its segments end. Throws BadOption unless 1 <= segments <= modules.
+  [[nodiscard]] std::vector<std::size_t> ends(int segments, Balance);
+  [[nodiscard]] CheckpointSite& site(std::size_t segment) { return *sites_[segment]; }
+  // Now, for `measured`.
+  [[nodiscard]] static double seconds();
+  void measured(std::size_t module, Bytes forgotten, double seconds);
+
+  explicit CheckpointedSequence(std::size_t modules);
+
+ private:
+  const std::vector<std::unique_ptr<CheckpointSite>> sites_;  // by module that begins a segment
+  std::mutex mutex_;
+  std::vector<double> bytes_, seconds_;  // by module
+  std::size_t measured_ = 0;
+};
+
+namespace implementation {
+
+template <class Module, class Value>
+auto call_module(Module& module, Value&& value) {
+  if constexpr (requires { module(std::forward<Value>(value)); }) {
+    return module(std::forward<Value>(value));
+  } else if constexpr (requires { module.forward(std::forward<Value>(value)); }) {
+    return module.forward(std::forward<Value>(value));
+  } else {
+    return module->forward(std::forward<Value>(value));
+  }
+}
+
+}  // namespace implementation
+
+template <class Modules, class Value>
+Value checkpoint_sequential(Modules&& modules, int segments, Value value, Balance balance = Balance::bytes) {
+  auto&& range = [&]() -> auto& {
+    if constexpr (requires { std::begin(modules); }) {
+      return modules;
+    } else {
+      return *modules;
+    }
+  }
+  ();
+  const auto count = static_cast<std::size_t>(std::distance(std::begin(range), std::end(range)));
+  auto module = std::begin(range);
+  CheckpointedSequence& known = CheckpointedSequence::of(count > 0 ? std::addressof(*module) : nullptr, count);
+  std::size_t first = 0;
+  for (const std::size_t end : known.ends(segments, balance)) {
+    const double start = CheckpointedSequence::seconds();
+    const CheckpointRegion region(known.site(first));
+    for (std::size_t i = first; i < end; ++i, ++module) value = implementation::call_module(*module, std::move(value));
+    if (region.forgets() && end == first + 1)
+      known.measured(first, region.forgotten(), CheckpointedSequence::seconds() - start);
+    first = end;
+  }
+  return value;
+}
+
+}  // namespace reprise
