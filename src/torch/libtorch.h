@@ -3,6 +3,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Tensor.h>
+#include <c10/core/DefaultDtype.h>
 #include <c10/core/Storage.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -36,6 +37,14 @@ using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
   return impl.has_storage() && keys.has(Key::CPU) &&
          !keys.has_any(c10::DispatchKeySet(
              {Key::Conjugate, Key::Negative, Key::ZeroTensor, Key::Python, Key::FuncTorchBatched, Key::Functionalize}));
+}
+
+// The type of fractions where nobody says another one; of the whole process.
+[[nodiscard]] inline at::ScalarType default_type() {
+  return c10::get_default_dtype_as_scalartype();
+}
+inline void default_type(at::ScalarType type) {
+  c10::set_default_dtype(c10::scalarTypeToTypeMeta(type));
 }
 
 // The state of a CPU generator, without a tensor.

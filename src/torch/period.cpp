@@ -13,7 +13,7 @@ bool same_geometry(const Recipes& a, const Geometry& x, const Recipes& b, const 
 
 bool same_operator(const Recipes& a, const Recipes& b, Id op) {
   const Recipe &x = a.operators[op], &y = b.operators[op];
-  if (x.info != y.info || x.grad_mode != y.grad_mode) return false;
+  if (x.info != y.info || x.grad_mode != y.grad_mode || x.default_type != y.default_type) return false;
   const auto mine = a.arguments_of(op), theirs = b.arguments_of(op);
   if (mine.size() != theirs.size()) return false;
   for (std::size_t i = 0; i < mine.size(); ++i) {

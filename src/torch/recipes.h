@@ -75,9 +75,10 @@ struct Recipe {
   const OperatorInfo* info = nullptr;
   Marks start;  // its arguments, writes and outputs begin here and end where the next one's begin
   bool grad_mode = true;
-  const char* obstacle = nullptr;       // why it cannot be replayed; nullptr: it can
-  Choice choice = Choice::decide;       // the policy's
-  const std::string* module = nullptr;  // whose parameter it reads; nullptr: none, or nobody told
+  at::ScalarType default_type = at::kFloat;  // of factories and of whole numbers that become fractions
+  const char* obstacle = nullptr;            // why it cannot be replayed; nullptr: it can
+  Choice choice = Choice::decide;            // the policy's
+  const std::string* module = nullptr;       // whose parameter it reads; nullptr: none, or nobody told
 };
 
 struct RecordedValue {

@@ -128,6 +128,7 @@ class ArgumentMatcher {
     if (op_ >= static_cast<Id>(recipes_.operators.size())) return false;
     const Recipe& recipe = recipes_.operators[op_];
     if (recipe.info != &info || recipe.grad_mode != at::GradMode::is_enabled()) return false;
+    if (recipe.default_type != libtorch::default_type()) return false;
     const auto arguments = recipes_.arguments_of(op_);
     if (arguments.size() != inputs.size()) return false;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -311,6 +312,7 @@ class OperatorCall {
     recipe.info = &info;
     recipe.start = r.recipes->marks();
     recipe.grad_mode = at::GradMode::is_enabled();
+    recipe.default_type = libtorch::default_type();
     ArgumentWriter(r, recipe).write(inputs);
     if (!recipe.obstacle) recipe.obstacle = r.session->distrusted(info, r.next);
     recipe.module = module_of(*r.session, inputs);

@@ -55,6 +55,23 @@ class RandomAsRecorded {
   std::optional<libtorch::RandomState> before_;
 };
 
+// The default type as it was. It belongs to the whole process, so it is only touched if it was another one.
+class DefaultTypeAsRecorded {
+ public:
+  explicit DefaultTypeAsRecorded(at::ScalarType type) : before_(libtorch::default_type()), changed_(type != before_) {
+    if (changed_) libtorch::default_type(type);
+  }
+  ~DefaultTypeAsRecorded() {
+    if (changed_) libtorch::default_type(before_);
+  }
+  DefaultTypeAsRecorded(const DefaultTypeAsRecorded&) = delete;
+  DefaultTypeAsRecorded& operator=(const DefaultTypeAsRecorded&) = delete;
+
+ private:
+  const at::ScalarType before_;
+  const bool changed_;
+};
+
 // What a replay allocates is in the plan, or caused by the lack of one: it is not among the other bytes.
 class NotAmongOtherBytes {
  public:
@@ -181,6 +198,7 @@ class Replay {
     for (std::size_t i = 0; i < arguments.size(); ++i) stack.push_back(argument(op, static_cast<int>(i), random));
     {
       const at::AutoGradMode mode(recipe.grad_mode);
+      const DefaultTypeAsRecorded type(recipe.default_type);
       recipe.info->handle.callBoxed(&stack);
     }
     take_outputs(op, stack);

@@ -173,6 +173,9 @@ Outcome run_steps(const Trap& trap, int steps, bool build_inside, const std::fun
     outcome.error = text_of(error);
   } catch (const std::exception& error) {
     outcome.error = text_of(error);
+    // The interpreter of TorchScript puts what operators throw into an error of its own.
+    outcome.infeasible = outcome.error.find("TorchScript interpreter") != std::string::npos &&
+                         outcome.error.find("[budget] ") != std::string::npos;
   }
   // An engine that was interrupted has unfinished tasks, with gradients, until the next backward of the thread.
   if (!outcome.error.empty()) torch::ones({1}, torch::requires_grad()).backward();

@@ -116,6 +116,7 @@ class TightTrap : public TrapTest {
 
   void TestBody() override {
     const Outcome expected = plain();
+    double tightest = 0;  // that was feasible
     for (const double share : {0.95, 0.85, 0.75, 0.65}) {
       for (const bool pack : {true, false}) {
         SCOPED_TRACE("share " + std::to_string(share) + (pack ? ", packing" : ""));
@@ -124,7 +125,16 @@ class TightTrap : public TrapTest {
         const Outcome outcome = run(trap_, {.options = options, .share = share}, expected);
         count(share, outcome);
         outcome.infeasible ? expect_in_bounds(outcome) : expect_as_plain(expected, outcome);
+        tightest = outcome.infeasible ? 0 : share;
       }
+    }
+    // From here on down to the first budget that is too small.
+    for (double share = tightest - 0.1; share > 0; share -= 0.1) {
+      SCOPED_TRACE("share " + std::to_string(share));
+      const Outcome outcome = run(trap_, {.options = checked(), .share = share}, expected);
+      count(share, outcome);
+      if (outcome.infeasible) return expect_in_bounds(outcome);
+      expect_as_plain(expected, outcome);
     }
   }
 

@@ -1,4 +1,6 @@
 // needs at least one input
 #include "reprise/torch/checkpoint.h"
 
-int main() { reprise::checkpoint([] { return 1; }); }
+int main() {
+  reprise::checkpoint([] { return 1; });
+}

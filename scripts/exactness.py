@@ -1,0 +1,122 @@
+"""docs/exactness.md from the tests themselves: what is compared, bit for bit, with plain LibTorch, and how.
+
+    exactness.py TESTS           writes the page; TESTS is the program reprise_torch_tests
+    exactness.py TESTS --check   fails if the page is not what it would write
+
+What is on the page is run by every ./test; a row cannot be there without its tests.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs/exactness.md"
+
+# Suites of traps, and what each is for.
+REGIMES = {
+    "RecordedTrap": "no budget",
+    "PlannedTrap": "moderate budget",
+    "TightTrap": "tightest budget",
+    "ForcedTrap": "all forgotten",
+}
+
+# Other files that compare bits, in this order.
+OTHERS = [
+    "checkpoint", "policy", "segments", "random_program", "session", "session_plan", "session_thread", "fault", "limits",
+    "budget_error", "company_traps", "soak",
+]
+
+INTRODUCTION = """\
+# Exactness
+
+Written by `scripts/exactness.py` from the tests of `tests/torch`; `./test` fails if it is out of date. Each row of the tables is
+run plainly, and then in every regime that has a mark: outputs, gradients, buffers, the state of the generator and the text of
+errors have to be the same **bits**, live bytes have to stay within the budget, and nothing may be left afterwards.
+
+- *no budget*: a session that only records.
+- *moderate budget*: 0.75 of what the plain run needs above what was there before, several steps, a plan in between. Where no plan
+  fits, a `BudgetError` is allowed and the bytes have to stay within the budget all the same.
+- *tightest budget*: down from 0.95 in steps of 0.1, until nothing lower is feasible; with packing and without. No plans.
+- *all forgotten*: every value that can be rebuilt is forgotten as soon as it is saved, and rebuilt from the leaves even if it is
+  still alive. A second suite does that with the model built inside the step, too.
+"""
+
+REMAINS = """\
+## What remains
+
+- A write through a raw pointer is seen by nobody. `Verify::always` finds it, and `Verify::first_time` on the first use of a recipe:
+  a `MismatchError` that names the operator; `session.touched(tensor)` says it beforehand.
+- An input that is written while nobody records, and that a forgotten value is made from, is a `ChangedInputError` that names the
+  operator and the argument, where plain LibTorch would accept it.
+- Hooks set by hand on a single saved tensor are refused inside a step, as LibTorch does wherever default hooks are there.
+- The interpreter of TorchScript puts a `BudgetError` of an operator into an error of its own; the text is inside.
+- Another library's CPU allocator in front of Reprise's: only sessions without a budget work.
+- A recipe that was recorded under another default type of numbers is replayed under it; the setting belongs to the whole process.
+"""
+
+
+def words(name: str) -> str:
+    """ "DropoutMasks" as "Dropout masks"."""
+    parts = re.findall(r"[A-Z][a-z0-9]*", name)
+    return " ".join([parts[0]] + [part.lower() for part in parts[1:]])
+
+
+def comment_of(file: Path) -> str:
+    """The opening comment, as one line."""
+    lines = []
+    for line in file.read_text().splitlines():
+        if not line.startswith("// "):
+            break
+        lines.append(line[3:])
+    return re.split(r"(?<=[.]) ", " ".join(lines) + " ")[0].strip().rstrip(".:")
+
+
+def tests_of(program: str) -> dict[str, set[str]]:
+    """Names by suite."""
+    listed = subprocess.run([program, "--gtest_list_tests"], check=True, capture_output=True, text=True).stdout
+    suites, suite = {}, None
+    for line in listed.splitlines():
+        if line.startswith("  "):
+            suites[suite].add(line.split("#")[0].strip())
+        elif line.endswith("."):
+            suite = line[:-1]
+            suites.setdefault(suite, set())
+    return suites
+
+
+def page(program: str) -> str:
+    suites = tests_of(program)
+    text = INTRODUCTION
+    listed = set()
+    for file in sorted((ROOT / "tests/torch").glob("*_traps_test.cpp")):
+        names = re.findall(r'^ +\{"(\w+)",', file.read_text(), re.MULTILINE)
+        text += f"\n## {comment_of(file)}\n\n| | {' | '.join(REGIMES.values())} |\n|---|{'---|' * len(REGIMES)}\n"
+        for name in names:
+            listed.add(name)
+            marks = ["✓" if name in suites.get(suite, ()) else "" for suite in REGIMES]
+            text += f"| {words(name)} | {' | '.join(marks)} |\n"
+    missing = suites["ForcedTrap"] - listed
+    if missing:
+        sys.exit(f"these traps are in no file that was looked at: {', '.join(sorted(missing))}")
+    text += "\n# Beside the traps\n"
+    for name in OTHERS:
+        file = ROOT / f"tests/torch/{name}_test.cpp"
+        tests = re.findall(r"^TEST\w*\((\w+),\s*(\w+)\)", file.read_text(), re.MULTILINE) if file.exists() else []
+        if not tests:
+            continue
+        text += f"\n## {comment_of(file)}\n\n"
+        text += "".join(f"- {words(suite)}: {words(test).lower()}\n" for suite, test in tests)
+    return text + "\n" + REMAINS
+
+
+def main() -> None:
+    text = page(sys.argv[1])
+    if "--check" not in sys.argv:
+        PAGE.write_text(text)
+    elif not PAGE.exists() or PAGE.read_text() != text:
+        sys.exit("docs/exactness.md is out of date: python3 scripts/exactness.py build/release/tests/reprise_torch_tests")
+
+
+main()
