@@ -53,6 +53,7 @@ class ArgumentWriter {
   void write(c10::ArrayRef<const c10::IValue> inputs) {
     training_ = is_training(*recipe_.info, inputs);
     for (int i = 0; i < static_cast<int>(inputs.size()); ++i) write(inputs[i], i);
+    find_overwritten_inputs();
   }
 
  private:
@@ -105,16 +106,30 @@ class ArgumentWriter {
       if (access == Access::write && !recording_.rebuildable(value)) {
         recipe_.obstacle = "it changes a tensor from outside in place";
       }
+      if (access == Access::overwrite) overwritten_.push_back(storage);
       recipes_.writes.push_back({static_cast<std::int16_t>(index), static_cast<std::int16_t>(element), access, value,
                                  static_cast<Bytes>(storage->nbytes())});
     }
     return result;
   }
 
+  // What is overwritten may be read as another argument, and be met there for the first time: x.copy_(x), or
+  // mul_out(x, x, y).
+  void find_overwritten_inputs() {
+    for (c10::StorageImpl* const storage : overwritten_) {
+      const Id before = recording_.find(storage);
+      if (before == no_value || recording_.rebuildable(before)) continue;
+      for (std::size_t i = recipe_.start.references; i < recipes_.references.size(); ++i) {
+        if (recipes_.references[i].value == before) recipe_.obstacle = "it changes a tensor from outside in place";
+      }
+    }
+  }
+
   Recording& recording_;
   Recipes& recipes_;
   Recipe& recipe_;
   bool training_ = false;
+  c10::SmallVector<c10::StorageImpl*, 2> overwritten_;
 };
 
 // ---- following recipes ---------------------------------------------------------------------------------------------
@@ -436,6 +451,14 @@ class OperatorCall {
     const Id after = take(r, storage, {no_value, -1, 0, write.index});
     if (tensor) r.remember_version(after, *tensor);
     if (write.before != no_value && write.before != after) r.follow_writes(write.before, after);
+    // Saved tensors of other recordings that saw no write go on with the contents, too.
+    for (Recording* const other : recordings()) {
+      if (other == &r) continue;
+      const Id theirs = other->find(storage);
+      if (theirs == no_value) continue;
+      other->follow_writes(
+          theirs, tensor ? other->add_from_outside(*tensor) : other->add_from_outside(storage, libtorch::Version(), 0));
+    }
   }
 
   // A value that the operator in hand has made.

@@ -119,7 +119,7 @@ bool Recording::rebuildable(Id value) const {
 
 Id Recording::new_value(Bytes bytes, Id maker) {
   const Id id = static_cast<Id>(live.size());
-  (following ? extra_ : recipes->values).push_back({bytes, maker});
+  (following || sealed ? extra_ : recipes->values).push_back({bytes, maker});
   live.emplace_back();
   return id;
 }
@@ -478,9 +478,9 @@ void Recording::orphan_dependents(Id value) {
       continue;
     }
     for (const Output& output : recipes->outputs_of(op)) {
-      c10::Storage contents = anywhere(output.value);
-      if (!contents) continue;  // nobody can ask for it any more
       depends[output.value] = true;
+      c10::Storage contents = anywhere(output.value);
+      if (!contents) continue;  // nobody asks for it any more, but others are made of it
       live[output.value].kept = std::move(contents);
       live[output.value].orphan = true;
     }

@@ -103,6 +103,7 @@ class Recording : public std::enable_shared_from_this<Recording> {
   const std::uint32_t number;        // in tags
   std::shared_ptr<Recipes> recipes;  // another period's while `following`
   bool following = false;
+  bool sealed = false;  // others may follow its recipes: they do not change any more
   Id next = 0;                                                       // the operator to come
   Id current = no_operator;                                          // the one that runs
   std::vector<LiveValue> live;                                       // by value

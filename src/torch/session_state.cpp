@@ -126,7 +126,8 @@ std::shared_ptr<Recording> SessionState::begin_region() {
   return recording;
 }
 
-void SessionState::end_region(const Recording& r) {
+void SessionState::end_region(Recording& r) {
+  r.sealed = true;
   if (!r.following && !r.recipes->operators.empty()) region_recipes_ = r.recipes;
 }
 

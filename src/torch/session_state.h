@@ -37,7 +37,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   // It has ended: what was seen is remembered, and a plan is asked for where one is missing.
   void end_period(Recording&);
   // The function of a region has ended; the next call follows its recipes.
-  void end_region(const Recording&);
+  void end_region(Recording&);
   [[nodiscard]] std::shared_ptr<Period> period_of(const Recipes&) const;
   // Offers the other periods that began like this one, until one is accepted.
   [[nodiscard]] bool any_alternative(Recording&, const std::function<bool(const Recipes&)>& accepted) const;
