@@ -60,7 +60,8 @@ REMAINS = """\
 def words(name: str) -> str:
     """ "DropoutMasks" as "Dropout masks"."""
     parts = re.findall(r"[A-Z][a-z0-9]*", name)
-    return " ".join([parts[0]] + [part.lower() for part in parts[1:]])
+    text = " ".join([parts[0]] + [part.lower() for part in parts[1:]])
+    return text.replace("lib torchs", "LibTorch's").replace("lib torch", "LibTorch")
 
 
 def comment_of(file: Path) -> str:
@@ -107,7 +108,7 @@ def page(program: str) -> str:
         if not tests:
             continue
         text += f"\n## {comment_of(file)}\n\n"
-        text += "".join(f"- {words(suite)}: {words(test).lower()}\n" for suite, test in tests)
+        text += "".join(f"- {words(suite)}: {words(test)[0].lower() + words(test)[1:]}\n" for suite, test in tests)
     return text + "\n" + REMAINS
 
 
