@@ -1,9 +1,12 @@
 // In company: others' hooks, compiled modules, and settings of the thread that change what operators do.
+#include <c10/core/CPUAllocator.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>
 #include <torch/csrc/jit/api/module.h>
+
+#include <optional>
 
 #include "torch/trap.h"
 
@@ -135,6 +138,25 @@ TEST(Company, HooksSetByHandOnASavedTensorAreLibTorchsOwnErrorInAStepAndWorkOuts
   const Tensor y = x.exp();
   EXPECT_THROW(square_with_hooks(y), c10::Error);
   y.sum().backward();
+}
+
+// Another library that has put its own allocator in front of ours: bytes cannot be counted, everything else works.
+TEST(Company, AnotherLibrarysAllocatorInFrontAllowsSessionsWithoutABudgetAlone) {
+  c10::Allocator* const ours = c10::GetCPUAllocator();
+  c10::SetCPUAllocator(c10::GetDefaultCPUAllocator(), 255);
+  const auto slope = [](bool in_session) {
+    torch::manual_seed(1);
+    const Tensor x = torch::randn({16}).requires_grad_(true);
+    std::optional<Session> session;
+    std::optional<Step> step;
+    if (in_session) step.emplace(session.emplace().step());
+    x.exp().tanh().sum().backward();
+    return x.grad();
+  };
+  EXPECT_TRUE(slope(true).equal(slope(false)));
+  EXPECT_THROW(Session({.budget = 1 << 20}), BadOption);
+  c10::SetCPUAllocator(ours, 255);
+  EXPECT_NO_THROW(Session({.budget = 1 << 20}));
 }
 
 }  // namespace
