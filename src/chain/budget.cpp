@@ -20,9 +20,10 @@ namespace {
 
 }  // namespace
 
-ChainBudgetPlan plan_chain_within(const ChainForm& form, Bytes budget, std::chrono::duration<double> time_limit) {
+ChainBudgetPlan plan_chain_within(const ChainForm& form, Bytes budget, std::chrono::duration<double> time_limit,
+                                  std::optional<std::uint64_t> moves) {
   const Trace trace = chain_trace(form);
-  PlanOptions options{.budget = budget, .time_limit = time_limit};
+  PlanOptions options{.budget = budget, .time_limit = time_limit, .moves = moves};
   ChainBudgetPlan result;
   // The programme knows nothing of tiers; `best` does.
   if (form.size() > 0) {

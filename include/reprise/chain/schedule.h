@@ -10,6 +10,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -101,10 +102,12 @@ struct ChainBudgetPlan {
 
 // The cheapest plan that is found for this budget: the better of the chain programme, in which the input state of a
 // layer and its tape can be remembered separately and which is exact for sizes rounded up to at most 500 parts of the
-// budget, and of the `best` planner, which starts from it and stops after the time limit. Throws BadOption with the
+// budget, and of the `best` planner, which starts from it and stops after the time limit, or, if
+// they are given, after so many moves and without a clock. Throws BadOption with the
 // smallest budget that is feasible if nothing fits.
 [[nodiscard]] ChainBudgetPlan plan_chain_within(const ChainForm&, Bytes budget,
-                                                std::chrono::duration<double> time_limit);
+                                                std::chrono::duration<double> time_limit,
+                                                std::optional<std::uint64_t> moves = std::nullopt);
 
 // The plan that takes these steps on a chain: level 0 is plain memory, or the form's packed tier if it has one; level 1
 // is its disk. Linear in the number of steps. The steps have to make sense: the interpreter tells if they do not.
