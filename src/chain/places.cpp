@@ -71,9 +71,11 @@ void StatePlaces::prefetch(std::span<const Id> states) {
 void StatePlaces::clear() noexcept {
   for (std::unique_ptr<Store>* store : {&packed_, &disk_}) {
     try {
-      if (*store) (*store)->clear();
+      if (!*store) continue;
+      (*store)->clear();
+      (*store)->wait();  // what is on its way holds bytes until it is there
     } catch (const Error&) {
-      store->reset();  // a file that cannot be removed now; nobody would want to hear of it here
+      store->reset();  // a file that cannot be written or removed; nobody would want to hear of it here
     }
   }
 }

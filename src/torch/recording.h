@@ -103,10 +103,10 @@ class Recording : public std::enable_shared_from_this<Recording> {
   const std::uint32_t number;        // in tags
   std::shared_ptr<Recipes> recipes;  // another period's while `following`
   bool following = false;
-  bool sealed = false;  // others may follow its recipes: they do not change any more
-  Id next = 0;                                                       // the operator to come
-  Id current = no_operator;                                          // the one that runs
-  std::vector<LiveValue> live;                                       // by value
+  bool sealed = false;          // others may follow its recipes: they do not change any more
+  Id next = 0;                  // the operator to come
+  Id current = no_operator;     // the one that runs
+  std::vector<LiveValue> live;  // by value
   std::unordered_map<std::uint32_t, c10::IValue> changed_constants;  // numbers that differ from the recipes followed
   std::vector<std::optional<libtorch::RandomState>> random;          // by operator: the generator before it ran
   std::vector<float> costs;                                          // by operator, CPU microseconds
