@@ -63,8 +63,7 @@ double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// ---- calls
-// -----------------------------------------------------------------------------------------------------------
+// ---- calls ----
 
 double nanoseconds_for_each_call(int layers, const SchedulePointer& schedule, int repetitions) {
   Chain<Small> chain(
@@ -108,8 +107,7 @@ void measure_calls(const Settings& settings, nlohmann::json& json) {
   }
 }
 
-// ---- disk
-// ------------------------------------------------------------------------------------------------------------
+// ---- disk ----
 
 using Numbers = std::vector<float>;
 

@@ -35,8 +35,7 @@ void add_inspect(CLI::App& app, Run& run);
 void add_planners(CLI::App& app, Run& run);
 void add_example(CLI::App& app, Run& run);
 
-// ---- parts of commands
-// -----------------------------------------------------------------------------------------------
+// ---- parts of commands ----
 
 // A command with its one-line summary, and below that, in --help, its description, and its examples and exit codes.
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary,
@@ -52,8 +51,7 @@ void add_time_limit(CLI::App& command, double& seconds, const std::string& descr
 // Refuses everything that is no whole number in this range, in a sentence.
 [[nodiscard]] CLI::Validator whole_number(std::uint64_t smallest, std::uint64_t largest);
 
-// ---- output
-// ----------------------------------------------------------------------------------------------------------
+// ---- output ----
 
 // To stdout. Throws UsageError if it does not arrive there.
 void print_out(const std::string& text);

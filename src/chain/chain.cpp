@@ -43,18 +43,15 @@ class RememberAll : public ChainDecisions {
   std::vector<Id> remembered_{0};
 };
 
-}  // namespace
-
-namespace {
 void forget_tiers(ChainForm& form) {
   form.tiers.clear();
   form.packed.reset();
   form.disk.reset();
 }
+
 }  // namespace
 
-// ---- settings
-// --------------------------------------------------------------------------------------------------------
+// ---- settings ----
 
 ChainBase::ChainBase(ChainLayers layers, bool tapes)
     : layers_(std::move(layers)), schedule_(layers_.known() ? schedule::every() : schedule::online(64)) {
@@ -107,8 +104,7 @@ void ChainBase::use_disk(DiskTier tier, std::optional<Bytes> transit, FileSystem
   script_.reset();
 }
 
-// ---- scripts
-// ---------------------------------------------------------------------------------------------------------
+// ---- scripts ----
 
 // The tiers are those of the settings, and name every state.
 void ChainBase::match_tiers() {
@@ -137,8 +133,7 @@ const Plan& ChainBase::plan() const {
   return *plan;
 }
 
-// ---- passes
-// ----------------------------------------------------------------------------------------------------------
+// ---- passes ----
 
 void ChainBase::begin_pass() {
   if (!layers_.known()) form_.layers.clear();
@@ -204,8 +199,7 @@ void ChainBase::end_pass() {
   count_places();
 }
 
-// ---- errors
-// ----------------------------------------------------------------------------------------------------------
+// ---- errors ----
 
 void ChainBase::require_next(Id position, const char* what) const {
   const bool forward = *what == 'f';
@@ -240,8 +234,7 @@ void ChainBase::fail(Id position, const char* why) const {
   throw ChainError(fmt::format("[chain] layer {}: {}", position, why));
 }
 
-// ---- accounting
-// ------------------------------------------------------------------------------------------------------
+// ---- accounting ----
 
 void ChainBase::count_bytes(Bytes more) {
   bytes_ += more;

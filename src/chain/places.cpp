@@ -98,10 +98,6 @@ PlaceTerms StatePlaces::measure(Place place, const ArrayView& array) const {
           std::chrono::duration<double>(end - middle).count()};
 }
 
-std::size_t StatePlaces::size() const {
-  return (packed_ ? packed_->size() : 0) + (disk_ ? disk_->size() : 0);
-}
-
 Bytes StatePlaces::memory() const {
   return (packed_ ? packed_->bytes() : 0) + (disk_ ? disk_->bytes() : 0);
 }

@@ -26,8 +26,7 @@ void require_positive(const char* what, int number) {
   if (number < 1) throw BadOption(fmt::format("[chain] {} is {}: it has to be at least 1", what, number));
 }
 
-// ---- steps by simple rules
-// -------------------------------------------------------------------------------------------
+// ---- steps by simple rules ----
 
 class Everything : public Schedule {
  public:
@@ -90,8 +89,7 @@ class Every : public Schedule {
   const std::optional<int> maximum_;
 };
 
-// ---- Revolve and its relatives
-// ---------------------------------------------------------------------------------------
+// ---- Revolve and its relatives ----
 
 class Slots : public Schedule {
  public:
@@ -195,8 +193,7 @@ class Selective : public Schedule {
   const double threshold_;
 };
 
-// ---- bytes
-// -----------------------------------------------------------------------------------------------------------
+// ---- bytes ----
 
 class Budget : public Schedule {
  public:

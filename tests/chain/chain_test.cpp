@@ -29,8 +29,7 @@ using testing::Toy;
 const Numbers input = some_numbers(8, 1), seed = some_numbers(8, 2);
 constexpr Bytes state_bytes = 8 * sizeof(double);
 
-// ---- all layers at once
-// ----------------------------------------------------------------------------------------------
+// ---- all layers at once ----
 
 TEST(Chain, GivesTheResultAndTheGradientOfThePlainRunBitForBit) {
   const Toy toy;
@@ -111,8 +110,7 @@ TEST(Chain, BackwardBeforeForwardIsAnError) {
   EXPECT_THROW(chain.backward(seed), ChainError);
 }
 
-// ---- off and on
-// ------------------------------------------------------------------------------------------------------
+// ---- off and on ----
 
 TEST(Chain, SwitchedOffGivesEqualResultsWithoutAnyReplay) {
   const Toy toy;
@@ -129,8 +127,7 @@ TEST(Chain, SwitchedOffGivesEqualResultsWithoutAnyReplay) {
   }
 }
 
-// ---- one layer at a time
-// ---------------------------------------------------------------------------------------------
+// ---- one layer at a time ----
 
 Numbers forward_by_hand(Chain<Numbers>& chain, Id layers) {
   Numbers state = input;
@@ -196,8 +193,7 @@ TEST(Chain, ALayerThatIsNotNextIsAnErrorThatNamesTheOneThatIs) {
   EXPECT_EQ(chain.backward(2, seed).size(), seed.size());
 }
 
-// ---- an unknown number of layers
-// -------------------------------------------------------------------------------------
+// ---- an unknown number of layers ----
 
 TEST(Chain, ALoopThatStopsWhenItLikesHasTheGradientOfThePlainRun) {
   const Toy toy;
@@ -233,8 +229,7 @@ TEST(Chain, AnUnknownNumberOfLayersNeedsAScheduleThatDecidesAsItGoes) {
   EXPECT_THROW((void)known.forward_until(input, [](Id, const Numbers&) { return true; }), ChainError);
 }
 
-// ---- exceptions
-// ------------------------------------------------------------------------------------------------------
+// ---- exceptions ----
 
 TEST(Chain, AClosureMayThrowAtAnyCallAndTheChainCanBeRunAgain) {
   const Toy toy;
@@ -277,8 +272,7 @@ TEST(Chain, AClosureMayThrowAtAnyCallAndTheChainCanBeRunAgain) {
   }
 }
 
-// ---- watching
-// --------------------------------------------------------------------------------------------------------
+// ---- watching ----
 
 TEST(Chain, AnObserverSeesEveryCallWithItsLayerAndBytes) {
   const Toy toy;
@@ -296,8 +290,7 @@ TEST(Chain, AnObserverSeesEveryCallWithItsLayerAndBytes) {
                                             "backward 1", "backward 3"}));
 }
 
-// ---- states by hand
-// --------------------------------------------------------------------------------------------------
+// ---- states by hand ----
 
 TEST(Chain, RecomputeGivesTheStateAfterAnyLayerAlsoARememberedOne) {
   const Toy toy;
@@ -353,8 +346,7 @@ TEST(Chain, ClearResetsEverything) {
   EXPECT_THROW(chain.backward(seed), ChainError);
 }
 
-// ---- the caller's own types
-// ------------------------------------------------------------------------------------------
+// ---- the caller's own types ----
 
 TEST(Chain, AStateThatOnlyMovesNeedsNothingButItsBytes) {
   const Toy toy;
@@ -369,8 +361,7 @@ TEST(Chain, AStateThatOnlyMovesNeedsNothingButItsBytes) {
   }
 }
 
-// ---- tapes
-// -----------------------------------------------------------------------------------------------------------
+// ---- tapes ----
 
 // The cosines that backward needs, so that it need not compute them.
 Chain<Numbers, Numbers, Numbers> taped_chain(const Toy& toy, int layers, int* tapes) {

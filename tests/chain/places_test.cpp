@@ -118,8 +118,7 @@ TEST(ChainCodec, ABudgetUsesTheCodecWhereThatIsCheaper) {
   EXPECT_LE(chain.statistics().peak_stored, 12 * state_bytes);
 }
 
-// ---- disk
-// ------------------------------------------------------------------------------------------------------------
+// ---- disk ----
 
 TEST(ChainDisk, MemoryAndDiskTogetherGiveTheGradientOfThePlainRunBitForBit) {
   const TemporaryFolder folder;

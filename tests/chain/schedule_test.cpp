@@ -32,8 +32,7 @@ Bytes most_states(const SchedulePointer& schedule, Id layers) {
   return proof_of(schedule, equal_layers(layers)).peak;
 }
 
-// ---- every n
-// ---------------------------------------------------------------------------------------------------------
+// ---- every n ----
 
 TEST(EverySchedule, RemembersTheStateBeforeEveryNthLayer) {
   const Toy toy;
@@ -97,8 +96,7 @@ TEST(Schedules, RefuseNumbersThatMakeNoSense) {
   EXPECT_THROW((void)schedule::memory_and_disk({.memory_slots = 1, .read_cost = -1}), BadOption);
 }
 
-// ---- slots
-// -----------------------------------------------------------------------------------------------------------
+// ---- slots ----
 
 // A chain with tapes runs forward once for each tape, so its calls are Revolve's steps.
 std::uint64_t calls_with_tapes(int layers, const SchedulePointer& schedule) {
@@ -143,8 +141,7 @@ TEST(SlotsSchedule, RemembersNoMoreStatesThanSlots) {
   for (const int slots : {1, 2, 3, 8}) EXPECT_LE(most_states(schedule::slots(slots), 60), slots + 2) << slots;
 }
 
-// ---- memory and disk
-// -------------------------------------------------------------------------------------------------
+// ---- memory and disk ----
 
 TEST(MemoryAndDiskSchedule, CostsWhatHRevolveCosts) {
   struct Case {
@@ -174,8 +171,7 @@ TEST(MemoryAndDiskSchedule, NeedsADisk) {
   EXPECT_THROW((void)chain.forward(input), ChainError);
 }
 
-// ---- online
-// ----------------------------------------------------------------------------------------------------------
+// ---- online ----
 
 TEST(OnlineSchedule, TakesAtMostAFifthMoreStepsThanKnowingTheNumberOfLayers) {
   const Toy toy;
@@ -192,8 +188,7 @@ TEST(OnlineSchedule, TakesAtMostAFifthMoreStepsThanKnowingTheNumberOfLayers) {
   }
 }
 
-// ---- selective
-// -------------------------------------------------------------------------------------------------------
+// ---- selective ----
 
 TEST(SelectiveSchedule, RemembersAStateWhenRebuildingItWouldCostTheThreshold) {
   const Toy toy;
@@ -206,8 +201,7 @@ TEST(SelectiveSchedule, RemembersAStateWhenRebuildingItWouldCostTheThreshold) {
   EXPECT_EQ(chain.backward(seed), toy.plain(first_layers(8), input, seed).gradient);
 }
 
-// ---- bytes
-// -----------------------------------------------------------------------------------------------------------
+// ---- bytes ----
 
 constexpr std::chrono::hours no_clock(1);  // moves are counted instead
 
@@ -354,8 +348,7 @@ TEST(BudgetSchedule, NeedsSizesAndRefusesAStateThatHasOutgrownThem) {
   EXPECT_THROW(chain.sizes(smaller), BadOption);
 }
 
-// ---- plans
-// -----------------------------------------------------------------------------------------------------------
+// ---- plans ----
 
 TEST(Schedules, MakePlansThatTheInterpreterAcceptsWithAndWithoutTapesAndPackedMemory) {
   for (const bool tapes : {false, true}) {

@@ -62,8 +62,7 @@ auto run(bool checkpointed, Function&& function, Inputs&&... inputs) {
   return function(std::forward<Inputs>(inputs)...);
 }
 
-// ---- known answers
-// ---------------------------------------------------------------------------------------------------
+// ---- known answers ----
 
 TEST(Checkpoint, HasTheGradientsThatEverybodyCanCheck) {
   const Tensor three = leaf({3});
@@ -100,8 +99,7 @@ TEST(Checkpoint, AHookOfALeafFiresOnce) {
   EXPECT_EQ(fired, 1);
 }
 
-// ---- memory
-// ----------------------------------------------------------------------------------------------------------
+// ---- memory ----
 
 struct Block : nn::Module {
   Block()
@@ -167,8 +165,7 @@ TEST(Checkpoint, TheFunctionRunsOnceAndItsOperatorsAreFollowedTheNextTime) {
   EXPECT_EQ(calls, 3);
 }
 
-// ---- inputs and outputs
-// ----------------------------------------------------------------------------------------------
+// ---- inputs and outputs ----
 
 TEST(Checkpoint, TakesAndGivesWhateverTheFunctionDoes) {
   expect_same([](bool on) {
@@ -237,8 +234,7 @@ TEST(Checkpoint, CapturedParametersGetTheirGradientsAndFrozenOnesNone) {
   });
 }
 
-// ---- nesting and higher order
-// ----------------------------------------------------------------------------------------
+// ---- nesting and higher order ----
 
 Tensor nested(bool on, int depth, const Tensor& x) {
   if (depth == 0) return x.tanh().exp().sin();
@@ -323,8 +319,7 @@ TEST(Checkpoint, LivesInsideAFunctionOfTheUsersAndTheOtherWayRound) {
   });
 }
 
-// ---- what happens inside
-// ---------------------------------------------------------------------------------------------
+// ---- what happens inside ----
 
 TEST(Checkpoint, RandomNumbersBatchStatisticsAndHooksHappenOnce) {
   expect_same([](bool on) {
@@ -397,8 +392,7 @@ TEST(Checkpoint, AutocastIsAsWithoutIt) {
   });
 }
 
-// ---- errors
-// ----------------------------------------------------------------------------------------------------------
+// ---- errors ----
 
 TEST(Checkpoint, AFunctionThatThrowsLeavesEverythingAsItWas) {
   const Tensor x = torch::randn({16, 16}).requires_grad_(true);
@@ -446,8 +440,7 @@ TEST(Checkpoint, AnInputOfARecipeWrittenInPlaceIsAnErrorThatNamesTheOperator) {
   }
 }
 
-// ---- sequences
-// -------------------------------------------------------------------------------------------------------
+// ---- sequences ----
 
 TEST(BalancedSegments, MakeTheLargestAsSmallAsPossible) {
   using Ends = std::vector<std::size_t>;
@@ -541,8 +534,7 @@ TEST(CheckpointSequential, ANumberOfSegmentsThatCannotBeIsAnErrorThatSaysSo) {
   }
 }
 
-// ---- sessions
-// --------------------------------------------------------------------------------------------------------
+// ---- sessions ----
 
 TEST(Checkpoint, WorksInsideASessionWithAndWithoutABudget) {
   torch::manual_seed(3);

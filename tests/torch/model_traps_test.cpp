@@ -8,8 +8,7 @@ namespace nn = torch::nn;
 namespace F = torch::nn::functional;
 using at::Tensor;
 
-// ---- convolutional
-// ---------------------------------------------------------------------------------------------------
+// ---- convolutional ----
 
 nn::Sequential convolutions(std::int64_t from, std::int64_t to) {
   return nn::Sequential(nn::Conv2d(nn::Conv2dOptions(from, to, 3).padding(1)), nn::BatchNorm2d(to), nn::ReLU(),
@@ -78,8 +77,7 @@ const Traps convolutional({
      }},
 });
 
-// ---- language models
-// -------------------------------------------------------------------------------------------------
+// ---- language models ----
 
 struct SmallGpt : nn::Module {
   static constexpr std::int64_t width = 32, heads = 4, words = 50, length = 24;
@@ -142,8 +140,7 @@ const Traps language({
     {"GptWithFusedAttention", [] { return language_model(true); }, 2},
 });
 
-// ---- plain
-// -----------------------------------------------------------------------------------------------------------
+// ---- plain ----
 
 const Traps plain({
     {"PerceptronOfManyLayers",

@@ -43,7 +43,6 @@ class StatePlaces {
   // Puts it and gets it back, in a store of its own.
   [[nodiscard]] PlaceTerms measure(Place, const ArrayView&) const;
 
-  [[nodiscard]] std::size_t size() const;
   [[nodiscard]] Bytes memory() const;  // bytes in memory, on their way included
   [[nodiscard]] Bytes on_disk() const;
   [[nodiscard]] StoreStatistics statistics(Place) const;

@@ -88,6 +88,7 @@ struct SessionOptions {
   std::filesystem::path plans = {};
 
   // What is to be kept, forgotten or packed by operator; none: the planner decides everything. See policy.h.
+  // Without a budget nothing is forgotten, whatever it says.
   Policy policy = {};
 
   // Forget every value that can be rebuilt as soon as it is saved, and rebuild all of it from the leaves, even what is

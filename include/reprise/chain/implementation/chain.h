@@ -5,8 +5,7 @@
 
 namespace reprise {
 
-// ---- passes
-// ----------------------------------------------------------------------------------------------------------
+// ---- passes ----
 
 template <class State, class Gradient, class Tape>
 template <class Work>
@@ -163,8 +162,7 @@ Gradient Chain<State, Gradient, Tape>::backward(Id position, Gradient gradient) 
   });
 }
 
-// ---- actions
-// ---------------------------------------------------------------------------------------------------------
+// ---- actions ----
 
 // Up to and with the run of this moment.
 template <class State, class Gradient, class Tape>
@@ -331,8 +329,7 @@ void Chain<State, Gradient, Tape>::hold(Id state, State&& what) {
   states_[state].emplace(std::move(what));
 }
 
-// ---- states by hand
-// --------------------------------------------------------------------------------------------------
+// ---- states by hand ----
 
 template <class State, class Gradient, class Tape>
 void Chain<State, Gradient, Tape>::hold_by_hand(Id state, State&& what) {
