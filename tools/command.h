@@ -28,12 +28,16 @@ class UsageError : public std::runtime_error {
 // Set by the command that the command line names; returns the exit code.
 using Run = std::function<int()>;
 
+void add_train(CLI::App& app, Run& run);
+void add_run(CLI::App& app, Run& run);
+void add_doctor(CLI::App& app, Run& run);
 void add_plan(CLI::App& app, Run& run);
 void add_simulate(CLI::App& app, Run& run);
 void add_curve(CLI::App& app, Run& run);
 void add_inspect(CLI::App& app, Run& run);
 void add_planners(CLI::App& app, Run& run);
 void add_example(CLI::App& app, Run& run);
+void add_completion(CLI::App& app, Run& run);
 
 // ---- parts of commands ----
 

@@ -1,14 +1,11 @@
 #include "progress_bar.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <string_view>
+
+#include "terminal.h"
 
 namespace reprise::tools {
 namespace {
@@ -16,26 +13,11 @@ namespace {
 constexpr int bar_columns = 24;
 constexpr auto redraw_after = std::chrono::milliseconds(100);
 
-bool on_terminal() {
-  const char* const kind = std::getenv("TERM");
-  return isatty(STDERR_FILENO) && kind && std::string_view(kind) != "dumb";
-}
-
-std::size_t terminal_columns() {
-  winsize size{};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
-void show(std::string_view line) {
-  fmt::print(stderr, "\r\x1b[2K{}", line);
-  std::fflush(stderr);
-}
-
 }  // namespace
 
 ProgressBar::ProgressBar(std::optional<double> time_limit, const std::atomic<bool>* cancel)
     : time_limit_(time_limit), cancel_(cancel) {
-  if (on_terminal()) thread_ = std::thread([this] { run(); });
+  if (terminal::is_there()) thread_ = std::thread([this] { run(); });
 }
 
 ProgressBar::~ProgressBar() {
@@ -46,7 +28,7 @@ ProgressBar::~ProgressBar() {
   }
   ended_.notify_all();
   thread_.join();
-  show("");
+  terminal::show("");
 }
 
 void ProgressBar::update(double share, std::string text) {
@@ -68,11 +50,11 @@ void ProgressBar::draw() {
                                  bar_columns, 100 * share, seconds);
   if (!text_.empty()) line += "  " + text_;
   // A longer line would wrap and could not be taken back.
-  const std::size_t room = terminal_columns() - 1;
+  const std::size_t room = terminal::columns() - 1;
   const std::string hint = *cancel_ ? "  stopping" : "  (Ctrl-C to stop)";
   if (line.size() + hint.size() <= room) line += hint;
   line.resize(std::min(line.size(), room));
-  show(line);
+  terminal::show(line);
 }
 
 }  // namespace reprise::tools

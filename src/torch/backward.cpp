@@ -2,6 +2,9 @@
 
 #include <torch/csrc/autograd/engine.h>
 
+#include <optional>
+
+#include "torch/automatic.h"
 #include "torch/executor.h"
 #include "torch/recorder.h"
 #include "torch/saved.h"
@@ -35,6 +38,7 @@ class InBackward {
   }
   ~InBackward() {
     recording_->in_backward = false;
+    recording_->went_back = true;
     watch_nodes(false);
     watch_operators(true);
   }
@@ -48,22 +52,25 @@ class InBackward {
 class WatchedEngine final : public Engine {
  public:
   std::unique_ptr<torch::autograd::SavedVariableHooks> get_default_saved_variable_hooks() override {
-    if (!this_thread().recording) return nullptr;
+    if (!this_thread().recording) {
+      automatic::meet_thread();
+      return nullptr;
+    }
     return std::make_unique<SavedHook>();
   }
 
   variable_list execute(const edge_list& roots, const variable_list& inputs, bool keep_graph, bool create_graph,
                         bool accumulate_grad, const edge_list& outputs) override {
     const std::shared_ptr<Recording> recording = this_thread().recording;
-    if (!recording || recording->in_backward) {
-      return Engine::execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
+    std::optional<InBackward> in_backward;
+    if (recording && !recording->in_backward) in_backward.emplace(recording, create_graph);
+    variable_list gradients = Engine::execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
+    if (in_backward) {
+      in_backward.reset();
+      if (recording->pending() == 0) end_period();
+    } else if (!recording) {
+      automatic::end_step();
     }
-    variable_list gradients;
-    {
-      const InBackward in_backward(recording, create_graph);
-      gradients = Engine::execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
-    }
-    if (recording->pending() == 0) end_period();
     return gradients;
   }
 };

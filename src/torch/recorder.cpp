@@ -586,6 +586,7 @@ std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& call)
   }
 
   begin_period_if_over();
+  if (!here.recording) return nullptr;  // a step that is not recorded has begun
   Recording& r = *here.recording;
   if (r.pending() == 0 && !at::GradMode::is_enabled()) {
     const Arbiter lock;

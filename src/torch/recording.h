@@ -124,7 +124,7 @@ class Recording : public std::enable_shared_from_this<Recording> {
   VictimQueue victims;
   bool keep_outside = false;  // what came from outside is held for the recipes; only if anything may be forgotten
   bool in_backward = false;
-  bool complete = false;              // backward has ended and nothing is pending
+  bool went_back = false;             // a backward has ended
   const char* unplannable = nullptr;  // why its trace cannot be planned, if it cannot
   float now = 0;  // cost of the period so far; in backward, where the value asked for last was saved
 

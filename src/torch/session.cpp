@@ -117,6 +117,9 @@ void Session::wait_for_plan() {
 std::optional<Trace> Session::trace() const {
   return state_->trace();
 }
+std::optional<Plan> Session::plan() const {
+  return state_->plan();
+}
 void Session::use(Plan plan) {
   state_->use(std::move(plan));
 }

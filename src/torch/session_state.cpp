@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "torch/automatic.h"
 #include "torch/bridge.h"
 #include "torch/meter.h"
 #include "torch/online.h"
@@ -46,6 +47,17 @@ Bytes largest_packed(const Observations& seen) {
     if (form) largest = std::max(largest, meter::counted(form->bytes()));
   }
   return largest;
+}
+
+// The thread's recording is over. False: there was none, or no backward, and so nothing to remember.
+bool complete_period() {
+  ThreadState& here = this_thread();
+  const Arbiter lock;
+  const std::shared_ptr<Recording> over = std::move(here.recording);
+  here.recording.reset();
+  if (!over || !over->went_back) return false;
+  over->session->end_period(*over);
+  return true;
 }
 
 }  // namespace
@@ -102,6 +114,10 @@ void SessionState::close_step() noexcept {
   watch_operators(false);
   watch_nodes(false);
   here.inside = 0;
+  try {  // the last that was saved may have gone without backward
+    if (here.recording && here.recording->is_over()) (void)complete_period();
+  } catch (...) {  // out of memory: nothing is learnt from it
+  }
   const std::shared_ptr<Recording> unfinished = std::move(here.recording);
   here.recording.reset();
   here.session.reset();
@@ -481,6 +497,12 @@ Summary SessionState::summary() const {
   return summary;
 }
 
+std::optional<Plan> SessionState::plan() const {
+  const Arbiter lock;
+  const auto period = longest_of_last_step();
+  return period && period->schedule ? period->plan : std::nullopt;
+}
+
 std::optional<Trace> SessionState::trace() const {
   const Arbiter lock;
   const auto period = longest_of_last_step();
@@ -496,22 +518,15 @@ std::optional<Trace> SessionState::trace() const {
 
 void begin_period_if_over() {
   ThreadState& here = this_thread();
-  if (here.recording && (here.recording->in_backward || here.recording->pending() > 0 || !here.recording->is_over()))
-    return;
-  std::shared_ptr<Recording> over = std::move(here.recording);
+  if (here.recording && (here.recording->in_backward || !here.recording->is_over())) return;
+  end_period();
+  if (!here.session) return;  // the next step has begun, and is not recorded
   const Arbiter lock;
-  over.reset();
   here.recording = here.session->begin_period();
 }
 
 void end_period() {
-  ThreadState& here = this_thread();
-  if (!here.recording) return;
-  const Arbiter lock;
-  const std::shared_ptr<Recording> over = std::move(here.recording);
-  here.recording.reset();
-  over->complete = true;
-  if (over->session) over->session->end_period(*over);
+  if (complete_period()) automatic::end_step();
 }
 
 }  // namespace reprise

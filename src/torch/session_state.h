@@ -75,6 +75,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
 
   [[nodiscard]] Summary summary() const;
   [[nodiscard]] std::optional<Trace> trace() const;
+  [[nodiscard]] std::optional<Plan> plan() const;
   [[nodiscard]] Bytes step_budget() const { return step_budget_; }
   // The smallest budget with a proven plan, if planning found none for this one.
   [[nodiscard]] std::optional<Bytes> smallest_feasible() const;

@@ -150,6 +150,9 @@ class Session {
   // backward. `write_trace` saves it for the `reprise` command.
   [[nodiscard]] std::optional<Trace> trace() const;
 
+  // The plan for that trace, if there is one.
+  [[nodiscard]] std::optional<Plan> plan() const;
+
   // Follow this plan where a step's trace is one it is valid for, instead of planning. Throws BadInput if it is not
   // valid for the trace of the last complete step.
   void use(Plan);

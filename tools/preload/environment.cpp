@@ -1,0 +1,85 @@
+#include "preload/environment.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+#include "reprise/trace/amount.h"
+#include "reprise/trace/error.h"
+
+namespace reprise::preload {
+namespace {
+
+[[noreturn]] void refuse(const char* name, const std::string& value, const std::string& expected) {
+  throw BadOption(std::string(name) + " is '" + value + "': " + expected);
+}
+
+// ---- one variable ----
+
+Bytes budget(const char* name, const std::string& value) try {
+  return parse_bytes(value);
+} catch (const BadOption& error) {
+  refuse(name, value, error.what());
+}
+
+std::chrono::milliseconds planning_time(const char* name, const std::string& value) {
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), seconds);
+  if (error != std::errc() || end != value.data() + value.size() || !(seconds >= 0 && seconds <= 1e6)) {
+    refuse(name, value, "it must be a number of seconds from 0 to 1000000");
+  }
+  return std::chrono::milliseconds(std::llround(seconds * 1000));
+}
+
+Verify verify(const char* name, const std::string& value) {
+  if (value == "never") return Verify::never;
+  if (value == "first-time") return Verify::first_time;
+  if (value == "always") return Verify::always;
+  refuse(name, value, "it must be never, first-time or always");
+}
+
+bool on_or_off(const char* name, const std::string& value) {
+  if (value == "on") return true;
+  if (value == "off") return false;
+  refuse(name, value, "it must be on or off");
+}
+
+SummaryForm summary(const char* name, const std::string& value) {
+  if (value == "text") return SummaryForm::text;
+  if (value == "json") return SummaryForm::json;
+  if (value == "none") return SummaryForm::none;
+  refuse(name, value, "it must be text, json or none");
+}
+
+}  // namespace
+
+std::filesystem::path with_process(const std::string& name, int process) {
+  std::string result = name;
+  for (std::size_t at = result.find("%p"); at != std::string::npos; at = result.find("%p", at)) {
+    result.replace(at, 2, std::to_string(process));
+  }
+  return result;
+}
+
+Settings read_environment(const std::function<const char*(const char*)>& variable) {
+  Settings settings;
+  settings.options.name = "reprise";
+  const auto read = [&](const char* name, const auto& use) {
+    const char* const value = variable(name);
+    if (value && *value) use(name, std::string(value));
+  };
+  read("REPRISE_BUDGET", [&](auto name, const auto& value) { settings.options.budget = budget(name, value); });
+  read("REPRISE_PLANS", [&](auto, const auto& value) { settings.options.plans = value; });
+  read("REPRISE_PLANNING_TIME",
+       [&](auto name, const auto& value) { settings.options.planning_time = planning_time(name, value); });
+  read("REPRISE_VERIFY", [&](auto name, const auto& value) { settings.options.verify = verify(name, value); });
+  read("REPRISE_PACK", [&](auto name, const auto& value) { settings.options.pack = on_or_off(name, value); });
+  read("REPRISE_SUMMARY", [&](auto name, const auto& value) { settings.summary = summary(name, value); });
+  read("REPRISE_REPORT", [&](auto, const auto& value) { settings.report = with_process(value, getpid()); });
+  read("REPRISE_TRACE", [&](auto, const auto& value) { settings.trace = with_process(value, getpid()); });
+  return settings;
+}
+
+}  // namespace reprise::preload

@@ -1,0 +1,196 @@
+// reprise run: an unmodified program under a budget.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "command.h"
+#include "libtorch_program.h"
+#include "program.h"
+#include "reprise/trace/amount.h"
+#include "reprise/trace/error.h"
+
+namespace reprise::tools {
+namespace {
+
+// Those of env(1) and the shells.
+constexpr int exit_cannot_be_started = 126;
+constexpr int exit_not_found = 127;
+
+struct RunArguments {
+  std::string budget, plans, planning_time, verify, summary, report, trace;
+  bool no_pack = false;
+  bool if_possible = false;
+  std::vector<std::string> program;  // with its arguments
+};
+
+constexpr const char* summary = "run a LibTorch program, as it is, inside a byte budget";
+
+constexpr const char* description =
+    "Starts the program with a library of Reprise's in it. The program is not changed and not told: its operators are "
+    "recorded, "
+    "live bytes of LibTorch's CPU allocator stay within the budget, and its numbers stay bit for bit what they were. "
+    "Steps are "
+    "found by themselves: one ends when backward is done and nothing that autograd saved is pending. A thread is "
+    "watched from "
+    "its first backward graph on.\n"
+    "The program's output and exit code are its own. When it exits, a summary goes to stderr. If the budget cannot be "
+    "kept, the "
+    "allocation that would pass it throws reprise::BudgetError, which ends most programs, with a message that says "
+    "what is "
+    "needed.\n"
+    "Every option is also an environment variable, for schedulers that start programs themselves: set LD_PRELOAD to "
+    "the file that "
+    "`reprise run --library` prints, and REPRISE_BUDGET, REPRISE_PLANS, REPRISE_PLANNING_TIME, REPRISE_VERIFY, "
+    "REPRISE_PACK "
+    "(on, off), REPRISE_SUMMARY, REPRISE_REPORT, REPRISE_TRACE, REPRISE_IF_POSSIBLE. Processes without LibTorch are "
+    "left alone.";
+
+constexpr const char* footer = R"(Examples:
+  reprise run --budget 2GiB -- ./my_trainer --epochs 10
+  reprise run --budget 2GiB --report page.html -- ./my_trainer
+  reprise run -- ./my_trainer                      # no limit: tells what it needs
+  LD_PRELOAD=$(reprise run --library) REPRISE_BUDGET=2GiB mpirun -n 2 ./my_trainer
+
+Exit codes:
+  that of the program, or
+  2    wrong usage; the program cannot be put under a budget, and was not started
+  126  the program could not be started
+  127  there is no such program
+)";
+
+void add_options(CLI::App& command, RunArguments& arguments) {
+  const auto one_of = [](std::vector<std::string> words, const char* expected) {
+    const auto check = [words = std::move(words), expected](const std::string& text) -> std::string {
+      if (std::find(words.begin(), words.end(), text) != words.end()) return {};
+      return fmt::format("'{}' is none of {}", text, expected);
+    };
+    return CLI::Validator(check, "");
+  };
+  command.add_option("PROGRAM", arguments.program, "The program and its arguments, behind --.")->type_name("");
+  command
+      .add_option("--budget", arguments.budget,
+                  "Live bytes of LibTorch's CPU allocator never pass it: bytes, or with a unit, as 2GiB or 500MB. "
+                  "Without it nothing is limited or forgotten, and the summary tells what was needed.")
+      ->type_name("AMOUNT");
+  command
+      .add_option("--report", arguments.report,
+                  "Write an HTML page about the last step here when the program exits. %p in the name becomes the "
+                  "number of the process.")
+      ->type_name("FILE");
+  command
+      .add_option("--trace", arguments.trace,
+                  "Write the trace of the last step here, for `reprise plan`, `curve`, `inspect` and `report`. %p as "
+                  "above.")
+      ->type_name("FILE");
+  command
+      .add_option("--plans", arguments.plans,
+                  "A folder for plans: the next run of the program follows them from its second step on.")
+      ->type_name("FOLDER");
+  command
+      .add_option("--planning-time", arguments.planning_time,
+                  "How long the planner may think about each new trace, on a thread of its own; 5 unless given. 0: no "
+                  "plans.")
+      ->type_name("SECONDS");
+  command
+      .add_option("--verify", arguments.verify,
+                  "When rebuilt values are compared with what was forgotten: never, first-time (unless given) or "
+                  "always.")
+      ->type_name("WHEN")
+      ->check(one_of({"never", "first-time", "always"}, "never, first-time, always"));
+  command.add_flag("--no-pack", arguments.no_pack, "Masks and indices are not packed, but kept or replayed.");
+  command.add_option("--summary", arguments.summary, "How it is printed on stderr in the end: text, json or none.")
+      ->type_name("FORM")
+      ->check(one_of({"text", "json", "none"}, "text, json, none"));
+  command.add_flag("--if-possible", arguments.if_possible,
+                   "Run the program untouched if it cannot be put under a budget, instead of not at all.");
+}
+
+std::string checked_budget(const std::string& text) try {
+  if (!text.empty()) (void)parse_bytes(text);
+  return text;
+} catch (const BadOption& error) {
+  throw UsageError(fmt::format("--budget: {}", error.what()));
+}
+
+// An empty value leaves what the environment says already.
+void set(const char* name, const std::string& value) {
+  if (!value.empty()) setenv(name, value.c_str(), 1);
+}
+
+std::string absolute_folder(const std::string& path) {
+  return path.empty() ? path : std::filesystem::absolute(path).string();
+}
+
+void set_environment(const RunArguments& arguments, const std::filesystem::path& library) {
+  const char* const others = std::getenv("LD_PRELOAD");
+  set("LD_PRELOAD", library.string() + (others && *others ? std::string(":") + others : ""));
+  set("REPRISE_BUDGET", arguments.budget);
+  // The program may go to another folder before it exits.
+  set("REPRISE_REPORT", absolute_folder(arguments.report));
+  set("REPRISE_TRACE", absolute_folder(arguments.trace));
+  set("REPRISE_PLANS", absolute_folder(arguments.plans));
+  set("REPRISE_PLANNING_TIME", arguments.planning_time);
+  set("REPRISE_VERIFY", arguments.verify);
+  set("REPRISE_PACK", arguments.no_pack ? "off" : "");
+  set("REPRISE_SUMMARY", arguments.summary);
+  set("REPRISE_IF_POSSIBLE", arguments.if_possible ? "1" : "");
+}
+
+int start(const std::filesystem::path& program, const std::vector<std::string>& words) {
+  std::vector<char*> list;
+  for (const std::string& word : words) list.push_back(const_cast<char*>(word.c_str()));
+  list.push_back(nullptr);
+  execv(program.c_str(), list.data());
+  fmt::print(stderr, "reprise run: {} cannot be started: {}\n", program.string(), std::strerror(errno));
+  return exit_cannot_be_started;
+}
+
+std::filesystem::path library(const char* name) {
+  const auto path = libtorch_library(name);
+  if (!path) throw UsageError(without_libtorch(name));
+  return *path;
+}
+
+int run_program(const RunArguments& arguments) {
+  if (arguments.program.empty()) throw UsageError("PROGRAM is missing; see reprise run --help");
+  (void)checked_budget(arguments.budget);
+  for (const auto& file : {arguments.report, arguments.trace}) {
+    if (!file.empty()) require_writable(file);
+  }
+  const std::string& name = arguments.program.front();
+  const auto program = find_program(name);
+  if (!program) {
+    fmt::print(stderr, "reprise run: there is no program '{}' that can be executed\n", name);
+    return exit_not_found;
+  }
+  if (const auto why_not = obstacle(*program, library("libreprise_live.so"))) {
+    if (!arguments.if_possible) throw UsageError(*why_not + ". With --if-possible it runs untouched");
+    fmt::print(stderr, "reprise run: {}. It runs untouched\n", *why_not);
+    return start(*program, arguments.program);
+  }
+  set_environment(arguments, library("libreprise_preload.so"));
+  return start(*program, arguments.program);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Run& run) {
+  CLI::App* const command = add_command(app, "run", summary, description, footer);
+  const auto arguments = std::make_shared<RunArguments>();
+  const auto only_name = std::make_shared<bool>(false);
+  add_options(*command, *arguments);
+  command->add_flag("--library", *only_name, "Print the file for LD_PRELOAD and exit.");
+  command->callback([arguments, only_name, &run] {
+    run = [arguments, only_name] {
+      if (!*only_name) return run_program(*arguments);
+      print_out(library("libreprise_preload.so").string() + "\n");
+      return int{exit_done};
+    };
+  });
+}
+
+}  // namespace reprise::tools

@@ -1,0 +1,161 @@
+#include "train_options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "reprise/trace/amount.h"
+#include "reprise/trace/error.h"
+
+namespace reprise::tools {
+namespace {
+
+constexpr const char* summary = "train a small character-level GPT inside a byte budget";
+
+constexpr const char* description =
+    "Trains on the text of a file, or on Reprise's own documentation. Everything counts in the budget: parameters, "
+    "gradients, "
+    "Adam's state and activations. With --compare the same training runs three times: plainly, inside the budget, and "
+    "for a few "
+    "steps with checkpoints that run the model's blocks again; a table says what each needs, and whether the first two "
+    "are the "
+    "same bit for bit.\n"
+    "On a terminal a line shows step, loss, live bytes against the budget, replays and the time left; elsewhere there "
+    "is a plain "
+    "line now and then. Ctrl-C ends the training after the step that runs, and saves it if --save is given.";
+
+constexpr const char* footer = R"(Examples:
+  reprise train --compare
+  reprise train --budget 200MiB --layers 8 --steps 500 --data book.txt --save model.pt
+  reprise train --budget 200MiB --layers 8 --steps 500 --data book.txt --save model.pt --resume
+  reprise train --steps 100 --metrics steps.jsonl --report page.html
+
+Exit codes:
+  0  done
+  1  the two trainings of --compare differ, or the peak passed the budget: a defect of Reprise
+  2  wrong usage, a file that cannot be read or written
+  3  the budget cannot be kept
+)";
+
+CLI::Validator fraction(double smallest, double largest) {
+  const auto check = [smallest, largest](const std::string& text) -> std::string {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size() && smallest <= value && value <= largest) return {};
+    return fmt::format("'{}' is no number from {} to {}", text, smallest, largest);
+  };
+  return {check, ""};
+}
+
+void add_model_options(CLI::App& command, TrainOptions& options) {
+  command.add_option("--layers", options.layers, "Blocks of the model; 4 unless given.")
+      ->type_name("N")
+      ->check(whole_number(1, 1000));
+  command.add_option("--width", options.width, "Numbers that describe one character; 128 unless given.")
+      ->type_name("N")
+      ->check(whole_number(1, 65536));
+  command.add_option("--heads", options.heads, "Of attention; they divide the width. 4 unless given.")
+      ->type_name("N")
+      ->check(whole_number(1, 1024));
+  command.add_option("--context", options.context, "Characters that the model sees at once; 128 unless given.")
+      ->type_name("N")
+      ->check(whole_number(1, 65536));
+  command.add_option("--dropout", options.dropout, "Share of numbers that training leaves out; 0.1 unless given.")
+      ->type_name("SHARE")
+      ->check(fraction(0, 0.99));
+}
+
+void add_training_options(CLI::App& command, TrainOptions& options) {
+  command.add_option("--data", options.data, "A text file, read byte by byte. Without it: Reprise's documentation.")
+      ->type_name("FILE");
+  command.add_option("--steps", options.steps, "Training steps, those before --resume included; 40 unless given.")
+      ->type_name("N")
+      ->check(whole_number(1, 1'000'000'000));
+  command.add_option("--batch", options.batch, "Texts in one step; 32 unless given.")
+      ->type_name("N")
+      ->check(whole_number(1, 1'000'000));
+  command.add_option("--learning-rate", options.learning_rate, "Of Adam; 0.001 unless given.")
+      ->type_name("RATE")
+      ->check(fraction(0, 10));
+  command.add_option("--seed", options.seed, "Of parameters, data and dropout; 1 unless given.")
+      ->type_name("N")
+      ->check(whole_number(0, UINT64_MAX));
+  command.add_option("--threads", options.threads, "For LibTorch's operators. Without it LibTorch decides.")
+      ->type_name("N")
+      ->check(whole_number(1, 4096));
+}
+
+void add_budget_options(CLI::App& command, TrainOptions& options) {
+  command
+      .add_option("--budget", options.budget,
+                  "Live bytes never pass it: bytes, with a unit (200MiB), or with an x a multiple of what a plain step "
+                  "needs, which is measured first; 0.333x unless given.")
+      ->type_name("AMOUNT");
+  command.add_flag("--compare", options.compare,
+                   "Train plainly, then inside the budget, and measure re-running checkpoints; print a table.");
+  command.add_flag("--plain", options.plain, "Train without Reprise: no budget, nothing is recorded.");
+  command
+      .add_option("--planning-time", options.planning_time,
+                  "How long the planner may think, on a thread of its own; 5 unless given. 0: no plans.")
+      ->type_name("SECONDS")
+      ->check(fraction(0, 1e6));
+  command
+      .add_option("--plans", options.plans, "A folder for plans: the next run follows them from its second step on.")
+      ->type_name("FOLDER");
+}
+
+void add_file_options(CLI::App& command, TrainOptions& options) {
+  command
+      .add_option(
+          "--save", options.save,
+          "Write model, optimizer and generators here, now and then and in the end. The file is replaced in one "
+          "go: whenever the run is killed, it is whole.")
+      ->type_name("FILE");
+  command.add_option("--save-every", options.save_every, "Steps between two savings; 10 unless given.")
+      ->type_name("N")
+      ->check(whole_number(1, 1'000'000'000));
+  command.add_flag("--resume", options.resume,
+                   "Go on from the file of --save if it is there: the same bits as without a break.");
+  command.add_option("--metrics", options.metrics, "Write a line of JSON for each step.")->type_name("FILE");
+  command.add_option("--report", options.report, "Write an HTML page about the last step.")->type_name("FILE");
+  command
+      .add_option("--trace", options.trace,
+                  "Write the trace of the last step, for `reprise plan`, `curve`, `inspect` and `report`.")
+      ->type_name("FILE");
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app, const std::shared_ptr<TrainOptions>& options, const std::function<void()>& use) {
+  CLI::App* const command = add_command(app, "train", summary, description, footer);
+  add_model_options(*command, *options);
+  add_training_options(*command, *options);
+  add_budget_options(*command, *options);
+  add_file_options(*command, *options);
+  command->callback(use);
+}
+
+void check_options(const TrainOptions& options) {
+  if (options.width % options.heads != 0) {
+    throw UsageError(fmt::format("--heads is {}, which does not divide --width {}", options.heads, options.width));
+  }
+  if (options.plain && options.compare) throw UsageError("--plain and --compare contradict each other");
+  if (options.plain && (options.report || options.trace)) {
+    throw UsageError("--plain records nothing: there is no --report and no --trace of it");
+  }
+  if (options.resume && !options.save) throw UsageError("--resume needs --save, which names the file to go on from");
+  if (options.compare && options.save) {
+    throw UsageError("--compare trains twice: --save would not know which one to save");
+  }
+  try {
+    (void)parse_budget(options.budget, 1000);
+  } catch (const BadOption& error) {
+    throw UsageError(fmt::format("--budget: {}", error.what()));
+  }
+  for (const auto& file : {options.save, options.metrics, options.report, options.trace}) {
+    if (file) require_writable(*file);
+  }
+}
+
+}  // namespace reprise::tools
