@@ -79,7 +79,8 @@ int run(int argc, char** argv) {
   app.footer(footer);
   app.require_subcommand(1);
   Run command;
-  for (const auto add : {add_plan, add_simulate, add_curve, add_inspect, add_planners, add_example}) add(app, command);
+  for (const auto add : {add_plan, add_simulate, add_curve, add_inspect, add_report, add_planners, add_example})
+    add(app, command);
 
   try {
     app.parse(argc, argv);
