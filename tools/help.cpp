@@ -57,8 +57,10 @@ std::string usage(const CLI::App& app) {
   if (app.get_parent()) text += " " + app.get_name();
   bool optional = false;
   for (const CLI::Option* option : app.get_options()) {
-    if (is_positional(*option) || option->get_required()) {
+    if (option->get_required()) {
       text += " " + spelling(*option);
+    } else if (is_positional(*option)) {
+      text += " [" + spelling(*option) + "]";
     } else {
       optional = true;
     }

@@ -1,15 +1,21 @@
 // reprise inspect: what is in a trace.
 #include <memory>
+#include <optional>
 
 #include "command.h"
+#include "reprise/plan/planner.h"
 #include "reprise/report/inspection.h"
 #include "reprise/report/json.h"
+#include "reprise/report/perfetto.h"
+#include "reprise/trace/files.h"
+#include "trace/json_file.h"
 
 namespace reprise::tools {
 namespace {
 
 struct InspectArguments {
   std::filesystem::path file;
+  std::optional<std::filesystem::path> plan, perfetto;
   bool json = false;
 };
 
@@ -20,14 +26,19 @@ constexpr const char* description =
     "and the "
     "largest values there, the floor that no plan can go below, and what cannot be rebuilt; and lists the ten values "
     "that are "
-    "worth most to forget: many bytes, unused for long, rebuilt for little.";
+    "worth most to forget: many bytes, unused for long, rebuilt for little.\n"
+    "With --perfetto, also writes the step as a timeline for ui.perfetto.dev or chrome://tracing: operators, replays, "
+    "packing, live bytes and the budget; of PLAN, or else of keeping everything.";
 
-constexpr const char* footer = R"(Example:
+constexpr const char* footer = R"(Examples:
   reprise inspect step.json
+  reprise inspect step.json --perfetto before.json
+  reprise inspect step.json plan.json --perfetto after.json
+        the timeline of a plan; open it at ui.perfetto.dev
 
 Exit codes:
   0  done
-  2  wrong usage, a file that cannot be read
+  2  wrong usage, a file that cannot be read or written, a plan that is not valid for the trace
 )";
 
 constexpr const char* json_help =
@@ -38,8 +49,19 @@ constexpr const char* json_help =
     "maker, "
     "from_moment, until_moment, unused_cost, rebuild_cost, replays, at_peak}, ...], fixed {count, bytes, values}.";
 
+void write_timeline(const InspectArguments& arguments, const Trace& trace) {
+  const Plan plan = arguments.plan ? read_plan(*arguments.plan) : keep_everything(trace);
+  const std::string timeline = to_perfetto(trace, plan);
+  save([&] { write_text(*arguments.perfetto, timeline); });
+}
+
 int run_inspect(const InspectArguments& arguments) {
+  if (arguments.plan && !arguments.perfetto) throw UsageError("PLAN is for --perfetto FILE, which is missing");
   const Trace trace = load_trace(arguments.file);
+  if (arguments.perfetto) {
+    require_writable(*arguments.perfetto);
+    write_timeline(arguments, trace);
+  }
   const Inspection inspection = inspect(trace);
   print_out(arguments.json ? json_line(trace, inspection) + "\n" : to_text(trace, inspection));
   return exit_done;
@@ -51,6 +73,13 @@ void add_inspect(CLI::App& app, Run& run) {
   CLI::App* const command = add_command(app, "inspect", summary, description, footer);
   const auto arguments = std::make_shared<InspectArguments>();
   add_trace_argument(*command, arguments->file);
+  command->add_option("PLAN", arguments->plan, "The plan that --perfetto shows. Default: keeping everything.")
+      ->type_name("");
+  command
+      ->add_option("--perfetto", arguments->perfetto,
+                   "Write a timeline to this file, in the Trace Event Format (JSON). One unit of cost is a microsecond "
+                   "there.")
+      ->type_name("FILE");
   add_json_flag(*command, arguments->json, json_help);
   command->callback([arguments, &run] { run = [arguments] { return run_inspect(*arguments); }; });
 }

@@ -1,4 +1,6 @@
 // reprise plan: a plan for a budget.
+#include "plan_command.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include "command.h"
 #include "interrupt.h"
 #include "progress_bar.h"
-#include "reprise/plan/planner.h"
 #include "reprise/report/json.h"
 #include "reprise/report/text.h"
 #include "reprise/trace/amount.h"
@@ -142,18 +143,10 @@ std::string planner_of(const PlanArguments& arguments) {
   return planner.value_or("best");
 }
 
-Bytes budget_of(const PlanArguments& arguments, const Trace& trace) {
-  try {
-    return parse_budget(arguments.budget, keep_everything(trace).budget);
-  } catch (const BadOption& error) {
-    throw UsageError(fmt::format("--budget: {}", error.what()));
-  }
-}
-
 PlanOptions options_of(const PlanArguments& arguments, const Trace& trace) {
   PlanOptions options;
   options.planner = planner_of(arguments);
-  options.budget = budget_of(arguments, trace);
+  options.budget = parse_budget_option(arguments.budget, trace);
   options.segments = arguments.segments;
   options.every = arguments.every;
   options.slots = arguments.slots;
@@ -161,17 +154,6 @@ PlanOptions options_of(const PlanArguments& arguments, const Trace& trace) {
   options.moves = arguments.moves;
   options.seed = arguments.seed;
   return options;
-}
-
-PlanResult plan_with_progress(const Trace& trace, PlanOptions options) {
-  options.cancel = cancel_on_interrupt();
-  ProgressBar bar(options.moves ? std::nullopt : std::optional(options.time_limit.count()), options.cancel);
-  options.progress = [&bar](const PlanProgress& progress) {
-    std::string text = progress.cost_ratio ? fmt::format("cost {:.4f}", *progress.cost_ratio) : "no plan yet";
-    if (progress.lower_bound) text += fmt::format(", at least {:.4f}", *progress.lower_bound);
-    bar.update(progress.share_done, std::move(text));
-  };
-  return make_plan(trace, options);
 }
 
 int run_plan(const PlanArguments& arguments) {
@@ -192,6 +174,25 @@ int run_plan(const PlanArguments& arguments) {
 }
 
 }  // namespace
+
+PlanResult plan_with_progress(const Trace& trace, PlanOptions options) {
+  options.cancel = cancel_on_interrupt();
+  ProgressBar bar(options.moves ? std::nullopt : std::optional(options.time_limit.count()), options.cancel);
+  options.progress = [&bar](const PlanProgress& progress) {
+    std::string text = progress.cost_ratio ? fmt::format("cost {:.4f}", *progress.cost_ratio) : "no plan yet";
+    if (progress.lower_bound) text += fmt::format(", at least {:.4f}", *progress.lower_bound);
+    bar.update(progress.share_done, std::move(text));
+  };
+  return make_plan(trace, options);
+}
+
+Bytes parse_budget_option(const std::string& text, const Trace& trace) {
+  try {
+    return parse_budget(text, keep_everything(trace).budget);
+  } catch (const BadOption& error) {
+    throw UsageError(fmt::format("--budget: {}", error.what()));
+  }
+}
 
 void add_plan(CLI::App& app, Run& run) {
   CLI::App* const command = add_command(app, "plan", summary, description, footer);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "report/idle.h"
 #include "reprise/trace/timeline.h"
 
 namespace reprise {
@@ -22,9 +23,7 @@ class Candidates {
   using Candidate = Inspection::Candidate;
 
   Candidates(const Trace& trace, std::optional<Id> peak_moment)
-      : trace_(trace), timeline_(trace), peak_moment_(peak_moment), cost_before_(trace.moments.size() + 1, 0) {
-    for (Id m = 0; m < trace.moment_count(); ++m) cost_before_[m + 1] = cost_before_[m] + trace.cost(m);
-  }
+      : trace_(trace), timeline_(trace), peak_moment_(peak_moment), cost_before_(cost_before_moments(trace)) {}
 
   // Finding out what rebuilding costs takes time, so the most promising are looked at first, and no more than needed.
   std::vector<Candidate> best() {
@@ -58,23 +57,14 @@ class Candidates {
   [[nodiscard]] std::optional<Candidate> longest_stretch(Id v) const {
     const Id made = timeline_.made_at(v);
     if (made == nowhere || !trace_.replayable(made) || trace_.values[v].bytes == 0) return std::nullopt;
+    const auto idle = longest_idle(trace_, timeline_, cost_before_, v);
+    if (!idle) return std::nullopt;
     Candidate longest;
     longest.value = v;
+    longest.from = idle->from;
+    longest.until = idle->until;
+    longest.unused = idle->cost;
     longest.rebuild = trace_.cost(made);
-    Id before = made;
-    for (const Id need : timeline_.needed_at(v)) {
-      Id from = before + 1;
-      // While it is held, dropping it frees nothing.
-      if (const auto& held = trace_.values[v].held; held && held->first <= from) from = std::max(from, held->last + 1);
-      const double unused = from < need ? cost_before_[need] - cost_before_[from] : 0;
-      if (unused > longest.unused) {
-        longest.from = from;
-        longest.until = need - 1;
-        longest.unused = unused;
-      }
-      before = need;
-    }
-    if (longest.unused <= 0) return std::nullopt;
     longest.at_peak = peak_moment_ && longest.from <= *peak_moment_ && *peak_moment_ <= longest.until;
     return longest;
   }

@@ -30,6 +30,7 @@ class Interpreter {
         held_(trace.values.size(), 0),
         tier_bytes_(plan.tiers.size(), 0) {
     result_.tier_peaks.assign(plan.tiers.size(), 0);
+    if (options.record_residences) begun_.assign(trace.values.size(), Residence{});
     for (Id v = 0; v < trace_.value_count(); ++v) {
       if (timeline_.made_at(v) == nowhere && !trace_.values[v].held) take(v);
     }
@@ -37,10 +38,11 @@ class Interpreter {
 
   Simulation run() {
     if (options_.record_live) result_.live.reserve(plan_.actions.size());
-    std::size_t at = 0;
+    std::size_t& at = at_;
     try {
       find_last_gets();
       for (; at < plan_.actions.size(); ++at) {
+        origin_ = origin_of(plan_.actions[at].kind);
         execute(plan_.actions[at], at);
         if (during_ > result_.peak && plan_.actions[at].kind != Action::Kind::drop) {
           result_.peak = during_;
@@ -54,6 +56,7 @@ class Interpreter {
     } catch (Broken& broken) {
       result_.broken = describe(broken, at);
     }
+    end_all_residences();
     return std::move(result_);
   }
 
@@ -138,7 +141,7 @@ class Interpreter {
                    held_[v] ? "it was dropped already, only the program holds it" : "it is not resident"};
     }
     ours_[v] = 0;
-    if (!held_[v]) resident_bytes_ -= bytes(v);
+    if (!held_[v]) leave(v, at_);
     during_ = resident_bytes_ + counted_tier_bytes_ + other_;  // frees only: never a peak, never against the budget
   }
 
@@ -156,6 +159,7 @@ class Interpreter {
     tier_bytes_[t] += entry.bytes;
     result_.tier_peaks[t] = std::max(result_.tier_peaks[t], tier_bytes_[t]);
     if (tier.in_budget) counted_tier_bytes_ += entry.bytes;
+    if (options_.record_residences) copies_[key(v, t)] = at;
     occupy(0);
     result_.cost += entry.put_cost;
     result_.tier_cost += entry.put_cost;
@@ -175,6 +179,10 @@ class Interpreter {
       last_get_.erase(key(v, t));
       tier_bytes_[t] -= entry.bytes;
       if (plan_.tiers[t].in_budget) counted_tier_bytes_ -= entry.bytes;
+      if (options_.record_residences) {
+        record({v, Residence::Origin::put, t, copies_[key(v, t)], at + 1});
+        copies_.erase(key(v, t));
+      }
     }
   }
 
@@ -185,20 +193,51 @@ class Interpreter {
   bool has_copy(Id v, Id t) const { return last_get_.count(key(v, t)) != 0; }
 
   void take(Id v) {
-    if (!resident(v)) resident_bytes_ += bytes(v);
+    if (!resident(v)) arrive(v);
     ours_[v] = 1;
   }
   void hold(Id v) {
-    if (!resident(v)) resident_bytes_ += bytes(v);
+    if (!resident(v)) arrive(v);
     held_[v] = 1;
   }
   void release_hold(Id v) {
-    if (held_[v] && !ours_[v]) resident_bytes_ -= bytes(v);
+    if (held_[v] && !ours_[v]) leave(v, at_ + 1);  // it was there while the moment ran
     held_[v] = 0;
   }
   void end(Id v) {  // its storage is taken over
-    resident_bytes_ -= bytes(v);
+    leave(v, at_);
     ours_[v] = held_[v] = 0;
+  }
+
+  void arrive(Id v) {
+    resident_bytes_ += bytes(v);
+    if (!options_.record_residences) return;
+    const bool arrives = origin_ == Residence::Origin::run && timeline_.made_at(v) == nowhere;
+    begun_[v] = {v, arrives ? Residence::Origin::outside : origin_, 0, at_, at_};
+  }
+  // `end`: the first action that takes place without it.
+  void leave(Id v, std::size_t end) {
+    resident_bytes_ -= bytes(v);
+    if (!options_.record_residences) return;
+    begun_[v].end = end;
+    record(begun_[v]);
+  }
+  void record(const Residence& residence) {
+    if (residence.begin < residence.end) result_.residences.push_back(residence);
+  }
+  void end_all_residences() {
+    if (!options_.record_residences) return;
+    for (Id v = 0; v < trace_.value_count(); ++v) {
+      if (resident(v)) leave(v, at_);
+    }
+    for (const auto& [copy, put] : copies_) {
+      record({static_cast<Id>(copy >> 32), Residence::Origin::put, static_cast<Id>(copy & 0xffffffff), put, at_});
+    }
+  }
+  static Residence::Origin origin_of(Action::Kind kind) {
+    return kind == Action::Kind::replay ? Residence::Origin::replay
+           : kind == Action::Kind::get  ? Residence::Origin::get
+                                        : Residence::Origin::run;
   }
 
   // The action in hand takes place at the next moment to run, or the last one at the end, and needs this many bytes
@@ -282,15 +321,19 @@ class Interpreter {
   const SimulateOptions& options_;
   const Timeline timeline_;
 
-  Id next_ = 0;             // the moment to run next
-  std::vector<char> ours_;  // by value: made or got, and not dropped
-  std::vector<char> held_;  // by value: the program holds it now
+  std::size_t at_ = 0;                                     // the action in hand
+  Residence::Origin origin_ = Residence::Origin::outside;  // of what arrives with it
+  Id next_ = 0;                                            // the moment to run next
+  std::vector<char> ours_;                                 // by value: made or got, and not dropped
+  std::vector<char> held_;                                 // by value: the program holds it now
   Bytes resident_bytes_ = 0;
   std::vector<Bytes> tier_bytes_;
   Bytes counted_tier_bytes_ = 0;              // in tiers that count in the budget
   Bytes other_ = 0;                           // of the moment that the last action other than a drop took place at
   std::vector<std::size_t> last_get_of_put_;  // by action
   std::unordered_map<std::uint64_t, std::size_t> last_get_;  // copies in tiers: the action after which they leave
+  std::vector<Residence> begun_;                             // by value: the one that has begun, if it is resident
+  std::unordered_map<std::uint64_t, std::size_t> copies_;    // copies in tiers: the action that put them
   Bytes during_ = 0;                                         // live bytes while the action in hand takes place
   Simulation result_;
 };

@@ -99,6 +99,7 @@ void Bridge::add_operators(const Period& period) {
   for (Id op = 0; op < static_cast<Id>(count); ++op) {
     Operator& mine = trace_.operators[op];
     mine.name = recipes.operators[op].info->name;
+    if (const std::string* const module = recipes.operators[op].module) mine.module = *module;
     Operator& last = trace_.operators[last_of_chain_[op]];
     last.cost += static_cast<double>(period.costs[op]);
     for (const Reference& reference : recipes.references_of(op)) {

@@ -21,8 +21,8 @@ JsonWriter& JsonWriter::number(double value) {
   return raw({digits, static_cast<std::size_t>(result.ptr - digits)});
 }
 
-JsonWriter& JsonWriter::string(std::string_view text, std::string_view list, std::size_t index) {
-  if (!append_string(text)) throw BadInput("", fmt::format("{}[{}].name", list, index), "it is not UTF-8");
+JsonWriter& JsonWriter::string(std::string_view text, std::string_view list, std::size_t index, std::string_view key) {
+  if (!append_string(text)) throw BadInput("", fmt::format("{}[{}].{}", list, index, key), "it is not UTF-8");
   return *this;
 }
 

@@ -20,7 +20,7 @@ class JsonWriter {
   JsonWriter& integer(std::int64_t value);
   JsonWriter& number(double value);  // finite; the shortest text that reads back as the same number
   // Throws BadInput if the text is not UTF-8, which JSON cannot express; `place` says whose it is.
-  JsonWriter& string(std::string_view text, std::string_view list, std::size_t index);
+  JsonWriter& string(std::string_view text, std::string_view list, std::size_t index, std::string_view key = "name");
   JsonWriter& string(std::string_view text, std::string_view place);
   JsonWriter& ids(const std::vector<Id>& ids);
 

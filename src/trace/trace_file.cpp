@@ -14,8 +14,8 @@ namespace {
 // ---- reading: the grammar of docs/formats.md, one function for each record ------------------------------------------
 
 Operator read_operator(JsonReader& reader) {
-  static constexpr std::array<std::string_view, 6> keys = {"name", "inputs",    "outputs",
-                                                           "cost", "workspace", "replayable"};
+  static constexpr std::array<std::string_view, 7> keys = {"name",      "inputs",     "outputs", "cost",
+                                                           "workspace", "replayable", "module"};
   Operator op;
   read_record(reader, keys, [&](std::size_t key) {
     switch (key) {
@@ -25,6 +25,7 @@ Operator read_operator(JsonReader& reader) {
       case 3: op.cost = reader.number(); break;
       case 4: op.workspace = reader.integer(); break;
       case 5: op.replayable = reader.boolean(); break;
+      case 6: op.module = reader.string(); break;
     }
   });
   return op;
@@ -106,6 +107,7 @@ void write_operator(JsonWriter& writer, const Operator& op, std::size_t index) {
   if (op.cost != 0) writer.key("cost").number(op.cost);
   if (op.workspace != 0) writer.key("workspace").integer(op.workspace);
   if (!op.replayable) writer.key("replayable").raw("false");
+  if (!op.module.empty()) writer.key("module").string(op.module, "operators", index, "module");
   writer.end_record();
 }
 

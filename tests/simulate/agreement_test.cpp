@@ -6,6 +6,7 @@
 #include <map>
 
 #include "simulate/naive_interpreter.h"
+#include "support/random_plan.h"
 #include "support/random_trace.h"
 
 namespace reprise {
@@ -24,50 +25,11 @@ std::string read_aloud(const Trace& trace, const Plan& plan) {
   return text;
 }
 
-Action some_action(Random& random, const Trace& trace, const Plan& plan, Id next, double nonsense) {
-  const Id moments = trace.moment_count(), values = trace.value_count(), tiers = static_cast<Id>(plan.tiers.size());
-  if (random.chance(nonsense)) {  // anything, ids that do not exist included
-    const auto kind = static_cast<Action::Kind>(random.below(5));
-    return {kind, random.between(-1, std::max(moments, values)), random.between(-1, tiers)};
-  }
-  const auto choice = random.below(10);
-  if (choice < 3 && next < moments) return Action::run(next);
-  if (choice < 5 && next > 0) return Action::replay(random.between(0, next - 1));
-  if (choice >= 7 && tiers > 0 && values > 0) {
-    std::vector<Action> puts;
-    for (const Action& action : plan.actions) {
-      if (action.kind == Action::Kind::put) puts.push_back(action);
-    }
-    if (choice > 7 && !puts.empty()) {
-      const Action& put = puts[random.below(puts.size())];
-      return random.chance(0.5) ? Action::get(put.target, put.tier) : Action::drop(put.target);
-    }
-    return Action::put(random.between(0, values - 1), random.between(0, tiers - 1));
-  }
-  return values > 0 ? Action::drop(random.between(0, values - 1)) : Action::run(next);
-}
-
-// Actions that are mostly allowed where they stand. A `nonsense` of 0 gives valid plans, unless they end too early.
 Plan some_plan(Random& random, const Trace& trace, double nonsense) {
-  Plan plan;
-  plan.tiers = trace.tiers;
-  Id next = 0;
-  for (int i = 0; i < 6 * trace.moment_count(); ++i) {
-    plan.actions.push_back(some_action(random, trace, plan, next, nonsense));
-    const auto result = naive_simulate(trace, plan, false);
-    const bool allowed = !result.broken || result.broken->rule == Rule::complete;
-    if (!allowed && !random.chance(nonsense)) {
-      plan.actions.pop_back();
-    } else if (!allowed) {
-      break;  // what follows is not reached
-    } else if (plan.actions.back().kind == Action::Kind::run) {
-      ++next;
-    }
-  }
-  if (random.chance(0.9)) {
-    for (; next < trace.moment_count(); ++next) plan.actions.push_back(Action::run(next));
-  }
-  return plan;
+  return testing::random_plan(random, trace, nonsense, [&](const Plan& plan) {
+    const Simulation result = naive_simulate(trace, plan, false);
+    return !result.broken || result.broken->rule == Rule::complete;
+  });
 }
 
 void expect_agreement(const Trace& trace, const Plan& plan, bool check_budget) {

@@ -52,6 +52,27 @@ TEST(TraceFile, KeepsEveryBitOfACost) {
   }
 }
 
+TEST(TraceFile, KeepsTheModuleOfAnOperatorAndWritesItOnlyIfThereIsOne) {
+  Trace trace = testing::random_graph(1, 2);
+  EXPECT_EQ(to_json(trace).find("module"), std::string::npos);
+  trace.operators[1].module = "encoder.layers.3.\"norm\"";
+  const std::string json = to_json(trace);
+  EXPECT_EQ(parse_trace(json), trace);
+  EXPECT_EQ(json.find("module"), json.rfind("module"));
+}
+
+TEST(TraceFile, NamesTheOperatorWhoseModuleIsNoText) {
+  Trace trace = testing::random_graph(1, 2);
+  trace.operators[1].module = "\xff";
+  try {
+    static_cast<void>(to_json(trace));
+    ADD_FAILURE() << "no error";
+  } catch (const BadInput& error) {
+    EXPECT_EQ(error.place(), "operators[1].module");
+  }
+  expect_error(trace_with(R"(,"operators":[{"module":7}],"values":[],"moments":[])"), "operators[0].module", "string");
+}
+
 TEST(TraceFile, KeepsAnyNameThatIsText) {
   Trace trace = testing::random_graph(1, 2);
   trace.name = std::string("quote \" backslash \\ slash / newline \n tab \t bell \a nul ") + '\0' + " and more \x7f";

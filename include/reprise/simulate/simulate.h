@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,18 @@ struct BrokenRule {
   std::string sentence;     // for people: the action, the value, the rule and the numbers
 };
 
+// A value where its bytes are counted, from its arrival until it goes: in plain memory, or as a copy in a tier.
+struct Residence {
+  // What brought it. A copy in a tier was put there.
+  enum class Origin : std::uint8_t { outside, run, replay, get, put };
+  Id value = 0;
+  Origin origin = Origin::outside;
+  Id tier = 0;                     // of a copy: a position in the plan's tiers
+  std::size_t begin = 0, end = 0;  // its bytes are live while the actions from `begin` up to, not including, `end`
+                                   // take place; one of no action is left out
+  bool operator==(const Residence&) const = default;
+};
+
 struct Simulation {
   std::optional<BrokenRule> broken;  // none: the plan is valid, and everything below is its proof
   double cost = 0;                   // of all actions
@@ -47,12 +60,15 @@ struct Simulation {
   // Live bytes while action i takes place: workspace, other bytes and tiers that count in the budget included. Up to
   // the broken action if a rule is broken. Empty if not asked for.
   std::vector<Bytes> live;
+  // Where every value was and how it came there, in the order in which residences end. Empty if not asked for.
+  std::vector<Residence> residences;
   [[nodiscard]] bool valid() const { return !broken; }
 };
 
 struct SimulateOptions {
-  bool record_live = true;   // fill `live`; costs one number for each action
-  bool check_budget = true;  // false: find out what budget the plan needs instead of holding it to its own
+  bool record_live = true;         // fill `live`; costs one number for each action
+  bool check_budget = true;        // false: find out what budget the plan needs instead of holding it to its own
+  bool record_residences = false;  // fill `residences`; costs one record for each time a value is made or got
 };
 
 [[nodiscard]] Simulation simulate(const Trace&, const Plan&, const SimulateOptions& = {});

@@ -45,6 +45,7 @@ struct Operator {
   double cost = 0;          // of running or replaying it once; any unit, the same in the whole trace
   Bytes workspace = 0;      // live only while it runs, beside inputs and outputs
   bool replayable = true;
+  std::string module = "";  // the part of the model that ran it, as "encoder.layers.3.norm"; empty: not known
   bool operator==(const Operator&) const = default;
 };
 

@@ -1,0 +1,151 @@
+#include "reprise/report/layers.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "reprise/trace/timeline.h"
+
+namespace reprise {
+namespace {
+
+// The smallest other bytes from each moment on: they have come, and residence until the end.
+std::vector<Bytes> lasting_other(const Trace& trace) {
+  std::vector<Bytes> lasting(trace.moments.size());
+  Bytes smallest = trace.moments.empty() ? 0 : trace.moments.back().other;
+  for (std::size_t m = lasting.size(); m-- > 0;) lasting[m] = smallest = std::min(smallest, trace.moments[m].other);
+  return lasting;
+}
+
+// Held by the program from the first moment to the last, and made by nobody.
+bool is_there_throughout(const Trace& trace, Id v) {
+  const Value& value = trace.values[v];
+  return !value.maker && value.held == Stretch{0, trace.moment_count() - 1};
+}
+
+Layer layer_of(const Trace& trace, const Residence& residence) {
+  switch (residence.origin) {
+    case Residence::Origin::outside:
+      return is_there_throughout(trace, residence.value) ? Layer::parameters : Layer::kept;
+    case Residence::Origin::run: return Layer::kept;
+    case Residence::Origin::replay:
+    case Residence::Origin::get: return Layer::replayed;
+    case Residence::Origin::put: return Layer::packed;
+  }
+  return Layer::other;
+}
+
+double cost_of(const Trace& trace, const Plan& plan, const Action& action) {
+  switch (action.kind) {
+    case Action::Kind::run:
+    case Action::Kind::replay: return trace.cost(action.target);
+    case Action::Kind::drop: return 0;
+    case Action::Kind::put: return plan.tiers[action.tier].find(action.target)->put_cost;
+    case Action::Kind::get: return plan.tiers[action.tier].find(action.target)->get_cost;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string_view name(Layer layer) {
+  switch (layer) {
+    case Layer::parameters: return "parameters and optimizer";
+    case Layer::gradients: return "gradients";
+    case Layer::kept: return "kept";
+    case Layer::packed: return "packed";
+    case Layer::replayed: return "replayed";
+    case Layer::other: return "other";
+  }
+  return "";
+}
+
+Bytes LayerBytes::total() const {
+  return std::accumulate(of.begin(), of.end(), Bytes{0});
+}
+
+std::vector<LayerBytes> layers_of(const Trace& trace, const Plan& plan, const Simulation& simulation) {
+  const std::size_t count = plan.actions.size();
+  // Values: what comes with an action and what goes before it, then sums of that.
+  std::vector<LayerBytes> layers(count + 1);
+  for (const Residence& residence : simulation.residences) {
+    const bool copy = residence.origin == Residence::Origin::put;
+    if (copy && !plan.tiers[residence.tier].in_budget) continue;
+    const Bytes bytes =
+        copy ? plan.tiers[residence.tier].find(residence.value)->bytes : trace.values[residence.value].bytes;
+    layers[residence.begin][layer_of(trace, residence)] += bytes;
+    layers[residence.end][layer_of(trace, residence)] -= bytes;
+  }
+  for (std::size_t i = 1; i < count; ++i) {
+    for (std::size_t layer = 0; layer < layer_count; ++layer) layers[i].of[layer] += layers[i - 1].of[layer];
+  }
+  layers.resize(count);
+
+  // Other bytes: those of the moment that an action takes place at. In front of the first one there are none.
+  const std::vector<Bytes> lasting = lasting_other(trace);
+  const Bytes throughout = lasting.empty() ? 0 : lasting.front();
+  Id at = nowhere, next = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Action& action = plan.actions[i];
+    if (action.kind != Action::Kind::drop) at = std::min(next, trace.moment_count() - 1);
+    if (action.kind == Action::Kind::run) ++next;
+    if (at != nowhere) {
+      layers[i][Layer::parameters] += throughout;
+      layers[i][Layer::gradients] += lasting[at] - throughout;
+    }
+    layers[i][Layer::other] = simulation.live[i] - layers[i].total();
+  }
+  return layers;
+}
+
+std::vector<double> costs_before(const Trace& trace, const Plan& plan) {
+  std::vector<double> costs = {0};
+  costs.reserve(plan.actions.size() + 1);
+  for (const Action& action : plan.actions) costs.push_back(costs.back() + cost_of(trace, plan, action));
+  return costs;
+}
+
+Columns columns_of(const Trace& trace, const Plan& plan, const Simulation& simulation, std::size_t most) {
+  Columns columns;
+  // Drops only free: they take no time and are never the most that is live.
+  std::vector<std::size_t> actions;
+  for (std::size_t i = 0; i < plan.actions.size(); ++i) {
+    if (plan.actions[i].kind != Action::Kind::drop) actions.push_back(i);
+  }
+  std::vector<double> costs = costs_before(trace, plan);
+  columns.cost = costs.back();
+  if (actions.empty()) return columns;
+  if (!(columns.cost > 0)) {
+    for (std::size_t k = 0; k < actions.size(); ++k) {
+      costs[actions[k]] = static_cast<double>(k);
+      costs[actions[k] + 1] = static_cast<double>(k + 1);
+    }
+  }
+  const double end = columns.cost > 0 ? columns.cost : static_cast<double>(actions.size());
+
+  const std::size_t count = std::max<std::size_t>(1, most);
+  columns.actions.assign(count, plan.actions.size());
+  const auto column_at = [&](double cost) {
+    return std::min(count - 1, static_cast<std::size_t>(cost / end * static_cast<double>(count)));
+  };
+  for (const std::size_t i : actions) {
+    // An action that ends where a column begins does not reach into it.
+    std::size_t last = column_at(costs[i + 1]);
+    const std::size_t first = column_at(costs[i]);
+    const double begin_of_last = end * static_cast<double>(last) / static_cast<double>(count);
+    if (last > first && costs[i + 1] <= begin_of_last) --last;
+    for (std::size_t column = first; column <= last; ++column) {
+      std::size_t& best = columns.actions[column];
+      if (best == plan.actions.size() || simulation.live[i] > simulation.live[best]) best = i;
+    }
+  }
+  // Rounding may leave a column without an action: it shows what the one before shows.
+  for (std::size_t column = 0; column < count; ++column) {
+    if (columns.actions[column] != plan.actions.size()) continue;
+    columns.actions[column] = column > 0 ? columns.actions[column - 1] : actions.front();
+  }
+  const std::vector<LayerBytes> layers = layers_of(trace, plan, simulation);
+  for (const std::size_t i : columns.actions) columns.layers.push_back(layers[i]);
+  return columns;
+}
+
+}  // namespace reprise

@@ -1,0 +1,181 @@
+// Memory over the step, before and after: stacked areas against the budget, on the same axes.
+//
+// Only the areas are SVG, stretched to whatever width there is; the words around them are HTML, so that they have the
+// same size on a phone and on a wide screen.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "report/page_parts.h"
+#include "report/scale.h"
+#include "report/words.h"
+#include "reprise/trace/amount.h"
+
+namespace reprise {
+namespace {
+
+constexpr double box = 1000;         // width and height of the stretched picture
+constexpr double room_above = 1.14;  // for the budget's label
+
+// Class names of the layers, in their order.
+constexpr std::array<const char*, layer_count> classes = {"parameters", "gradients", "kept",
+                                                          "packed",     "replayed",  "other"};
+
+class MemoryPicture {
+ public:
+  explicit MemoryPicture(const PageData& data) : data_(data) {
+    const Bytes most = std::max({data.before.peak, data.after ? data.plan().budget : 0, Bytes{1}});
+    most_bytes_ = room_above * static_cast<double>(most);
+    unit_ = unit_for(most);
+    ticks_ = round_ticks(static_cast<double>(most) / unit_.bytes, 4);
+    plain_ = data.columns_before.cost;
+    most_share_ = std::max(1.0, data.after ? data.cost_ratio() : 1.0);
+    times_ = round_ticks(100 * most_share_, 6);
+  }
+
+  std::string draw(bool after) {
+    const Simulation& simulation = after ? *data_.after : data_.before;
+    const Columns& columns = after ? *data_.columns_after : data_.columns_before;
+    const char* const side = after ? "after" : "before";
+    text_.clear();
+    add(R"(<figure class="memory" data-side="{}">)", side);
+    add("<figcaption><strong>{}</strong> {}</figcaption>", after ? "After." : "Before.",
+        after ? "The plan is followed." : "Everything is kept until its last use.");
+    add(R"(<div class="plot"><div class="frame" tabindex="0" aria-label="{}, moment by moment: left and right arrow keys">)",
+        after ? "After" : "Before");
+    draw_areas(columns, after, simulation.peak);
+    text_ += R"(<i class="cursor" hidden></i>)";
+    if (data_.after) {
+      add(R"(<span class="limit" style="bottom:{:.2f}%">budget {}</span>)", up(data_.plan().budget),
+          format_bytes(data_.plan().budget));
+    }
+    add("</div>");
+    draw_labels();
+    add("</div>\n<p class=\"readout\" aria-live=\"polite\">{}</p>\n</figure>", peak_sentence(columns, simulation.peak));
+    return std::move(text_);
+  }
+
+  // What is live at the peaks, in numbers: the key to the colours as well.
+  std::string key() const {
+    const LayerBytes before = at_peak(data_.columns_before);
+    std::string rows;
+    for (std::size_t i = layer_count; i-- > 0;) {  // as in the picture, from the top
+      rows += fmt::format(R"(<tr><th scope="row"><i class="swatch {}"></i>{}</th><td>{}</td>{}</tr>)", classes[i],
+                          name(static_cast<Layer>(i)), format_bytes(before.of[i]), after_cell(i));
+      rows += '\n';
+    }
+    const std::string total = data_.after ? fmt::format("<td>{}</td>", format_bytes(data_.after->peak)) : std::string();
+    return fmt::format(
+        "<table class=\"key\">\n<caption>Live bytes at the peak</caption>\n<thead><tr><th "
+        "scope=\"col\">what it is</th><th scope=\"col\">before</th>{}</tr></thead>\n<tbody>\n{}</tbody>\n"
+        "<tfoot><tr><th scope=\"row\">together</th><td>{}</td>{}</tr></tfoot>\n</table>\n",
+        data_.after ? "<th scope=\"col\">after</th>" : "", rows, format_bytes(data_.before.peak), total);
+  }
+
+ private:
+  template <typename... Arguments>
+  void add(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
+    text_ += '\n';
+  }
+
+  // Per cent from the bottom, and units of the picture from its top.
+  [[nodiscard]] double up(Bytes bytes) const { return 100 * static_cast<double>(bytes) / most_bytes_; }
+  [[nodiscard]] double y_of(double bytes) const { return box * (1 - bytes / most_bytes_); }
+  // Where the picture of these columns ends, as a share of the width.
+  [[nodiscard]] double width_of(const Columns& columns) const {
+    return plain_ > 0 ? columns.cost / plain_ / most_share_ : 1;
+  }
+
+  static std::size_t peak_column(const Columns& columns) {
+    const auto largest =
+        std::max_element(columns.layers.begin(), columns.layers.end(),
+                         [](const LayerBytes& a, const LayerBytes& b) { return a.total() < b.total(); });
+    return static_cast<std::size_t>(largest - columns.layers.begin());
+  }
+  static LayerBytes at_peak(const Columns& columns) {
+    return columns.layers.empty() ? LayerBytes{} : columns.layers[peak_column(columns)];
+  }
+
+  void draw_areas(const Columns& columns, bool after, Bytes peak) {
+    add(R"(<svg viewBox="0 0 {0} {0}" preserveAspectRatio="none" role="img" aria-label="Live bytes over the step, {1}: at most {2}">)",
+        box, after ? "after" : "before", format_bytes(peak));
+    for (const double tick : ticks_.at) {
+      add(R"(<path class="grid" d="M0,{:.1f} H{}"/>)", y_of(tick * unit_.bytes), box);
+    }
+    // Each area reaches down to the ground, and the ones below it are painted over it.
+    for (std::size_t layer = layer_count; layer-- > 0;) draw_area(columns, layer);
+    if (data_.after) {
+      add(R"(<path class="budget" d="M0,{:.1f} H{}"><title>budget: {}</title></path>)",
+          y_of(static_cast<double>(data_.plan().budget)), box, format_bytes(data_.plan().budget));
+    }
+    text_ += "</svg>";
+  }
+
+  void draw_area(const Columns& columns, std::size_t layer) {
+    const std::size_t count = columns.layers.size();
+    Bytes most = 0;
+    std::string path = fmt::format("M0,{}", box);
+    double drawn = -1;
+    const auto x_of = [&](std::size_t column) {
+      return box * width_of(columns) * static_cast<double>(column) / static_cast<double>(count);
+    };
+    for (std::size_t column = 0; column < count; ++column) {
+      Bytes top = 0;
+      for (std::size_t i = 0; i <= layer; ++i) top += columns.layers[column].of[i];
+      most = std::max(most, columns.layers[column].of[layer]);
+      const double y = y_of(static_cast<double>(top));
+      if (column > 0 && std::abs(y - drawn) < 0.05) continue;
+      if (column > 0) path += fmt::format("H{:.1f}", x_of(column));
+      path += fmt::format("V{:.1f}", y);
+      drawn = y;
+    }
+    if (most == 0) return;
+    add(R"(<path class="{}" d="{}H{:.1f}V{}Z"><title>{}: at most {}, {} at the peak</title></path>)", classes[layer],
+        path, x_of(count), box, name(static_cast<Layer>(layer)), format_bytes(most),
+        format_bytes(at_peak(columns).of[layer]));
+  }
+
+  void draw_labels() {
+    for (const double tick : ticks_.at) {
+      add(R"(<span class="y" style="bottom:{:.2f}%">{:.6g} {}</span>)", up(static_cast<Bytes>(tick * unit_.bytes)),
+          tick, unit_.name);
+    }
+    for (const double tick : times_.at) {
+      add(R"(<span class="x" style="left:{:.2f}%">{:.6g} %</span>)", tick / most_share_, tick);
+    }
+  }
+
+  [[nodiscard]] std::string peak_sentence(const Columns& columns, Bytes peak) const {
+    if (columns.layers.empty()) return "Nothing runs.";
+    const std::size_t column = peak_column(columns);
+    const double share = most_share_ * width_of(columns) * (static_cast<double>(column) + 0.5) /
+                         static_cast<double>(columns.layers.size());
+    return fmt::format("Peak: {} live, at {} of the step.", format_bytes(peak), html(percent(share)));
+  }
+
+  [[nodiscard]] std::string after_cell(std::size_t layer) const {
+    if (!data_.columns_after) return "";
+    return fmt::format("<td>{}</td>", format_bytes(at_peak(*data_.columns_after).of[layer]));
+  }
+
+  const PageData& data_;
+  double most_bytes_ = 1, most_share_ = 1, plain_ = 0;
+  ByteUnit unit_;
+  Ticks ticks_, times_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string memory_section(const PageData& data) {
+  MemoryPicture picture(data);
+  std::string text = "<section aria-labelledby=\"memory\">\n<h2 id=\"memory\">Memory over the step</h2>\n";
+  text += picture.draw(false);
+  if (data.after) text += picture.draw(true);
+  text += "<p class=\"axis soft\">Across: time, as a share of the step without Reprise. Up: live bytes.</p>\n";
+  return text + picture.key() + "</section>\n";
+}
+
+}  // namespace reprise

@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""The HTML page in a real browser: no errors, nothing overflows or overlaps, and people see what the library says.
+
+    browser_test.py REPRISE
+
+REPRISE is the command that was built. Makes pages with it and opens each in headless Chromium at three widths, light and
+dark. Exit code 77 if there is no Chromium.
+"""
+
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+WIDTHS = [360, 800, 1400]
+SCHEMES = {"light": "1", "dark": "0"}  # as Chromium numbers them
+SKIPPED = 77
+
+# Runs first in every page: what goes wrong while it loads is remembered.
+COLLECT_ERRORS = """
+window.problems = [];
+window.addEventListener('error', (event) => problems.push('error: ' + event.message));
+window.addEventListener('unhandledrejection', (event) => problems.push('rejection: ' + event.reason));
+document.addEventListener('securitypolicyviolation', (event) => problems.push('loads ' + event.blockedURI));
+for (const kind of ['error', 'warn']) console[kind] = (...words) => problems.push('console: ' + words.join(' '));
+"""
+
+# Runs last: looks at the page as a person would, and tells the page around it.
+LOOK = """
+window.addEventListener('load', () => {
+  const root = document.documentElement;
+  const visible = (element) => {
+    const box = element.getBoundingClientRect();
+    return box.width > 0 && box.height > 0 ? box : null;
+  };
+  if (root.scrollWidth > root.clientWidth) {
+    problems.push('it is ' + root.scrollWidth + ' wide in a window of ' + root.clientWidth);
+  }
+  const texts = [];
+  for (const element of document.querySelectorAll('svg text, .plot span, .tile dt, .tile data, .tile small, h1, h2, h3')) {
+    const box = visible(element);
+    if (!box) continue;
+    if (box.left < -1 || box.right > root.clientWidth + 1) problems.push('outside: ' + element.textContent);
+    texts.push([element.textContent, box]);
+  }
+  for (let i = 0; i < texts.length; ++i) {
+    for (let j = 0; j < i; ++j) {
+      const [first, a] = texts[i], [second, b] = texts[j];
+      const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (across > 1 && down > 1) problems.push('overlap: "' + first + '" and "' + second + '"');
+    }
+  }
+  const light = (colour) => {
+    const part = colour.match(/[\\d.]+/g).slice(0, 3).map((c) => c / 255)
+        .map((c) => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * part[0] + 0.7152 * part[1] + 0.0722 * part[2];
+  };
+  const paper = light(getComputedStyle(document.body).backgroundColor);
+  for (const element of document.querySelectorAll('p, th, td, dt, dd, small, figcaption, .plot span, summary')) {
+    if (!visible(element)) continue;
+    const ink = light(getComputedStyle(element).color);
+    const contrast = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+    if (contrast < 4.5) problems.push('contrast ' + contrast.toFixed(1) + ': ' + element.textContent.slice(0, 40));
+  }
+  for (const figure of document.querySelectorAll('figure.memory')) {
+    const frame = figure.querySelector('.frame'), readout = figure.querySelector('.readout');
+    const box = frame.getBoundingClientRect(), quiet = readout.textContent;
+    frame.dispatchEvent(new PointerEvent('pointermove', {clientX: box.left + box.width / 2, clientY: box.top + 5}));
+    if (!/ live at [\\d.]+ %/.test(readout.textContent)) problems.push('no details: ' + readout.textContent);
+    if (root.scrollWidth > root.clientWidth) problems.push('details make it too wide');
+    frame.dispatchEvent(new PointerEvent('pointerleave', {}));
+    if (readout.textContent !== quiet) problems.push('details stay: ' + readout.textContent);
+    frame.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight'}));
+    if (readout.textContent === quiet) problems.push('no details by key');
+    frame.dispatchEvent(new Event('blur'));
+  }
+  const numbers = [...document.querySelectorAll('data')].map((data) => [data.dataset.key, data.value, data.innerText]);
+  const dark = matchMedia('(prefers-color-scheme: dark)').matches;
+  parent.postMessage({page: name, problems, numbers, dark, paper, texts: texts.length}, '*');
+});
+"""
+
+HARNESS = """<!DOCTYPE html><meta charset="utf-8"><body>
+<script>
+const seen = {};
+addEventListener('message', (event) => {
+  seen[event.data.page] = event.data;
+  document.getElementById('seen').textContent = JSON.stringify(seen);
+});
+</script>
+<pre id="seen"></pre>
+%s
+"""
+
+
+def run(command, *arguments):
+    done = subprocess.run([command, *map(str, arguments)], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{command} {' '.join(map(str, arguments))}: {done.stderr}")
+    return done.stdout
+
+
+def awkward_trace():
+    """Names that are long, hostile or empty, modules, a tier, an operator that may not be replayed."""
+    names = ["</script><script>throw 1</script>", "aten::" + "scaled_dot_product_" * 8, "", "änderung <b>&amp;"]
+    operators, values, moments = [], [{"bytes": 5 << 20, "held": [0, 15]}], []
+    for i in range(8):
+        operators.append({"name": names[i % 4], "inputs": [i], "outputs": [i + 1], "cost": 1 + i % 3,
+                          "workspace": 1 << 18, "replayable": i != 4, "module": f"net.layers.{i}." + "deep." * 12})
+        values.append({"bytes": (i + 1) << 20, "maker": i})
+        moments.append({"runs": i, "other": 3 << 20})
+    for i in reversed(range(8)):
+        moments.append({"name": f"backward {i} {names[0]}", "needs": [i + 1], "cost": 2, "other": (12 - i) << 20})
+    tiers = [{"name": "bits", "in_budget": True, "values": [[6, 1 << 16, 0.1, 0.1]]}]
+    return {"format": "reprise-trace", "version": 1, "name": "awkward " + names[0] + " name" * 30,
+            "operators": operators, "values": values, "moments": moments, "tiers": tiers}
+
+
+def make_pages(reprise, folder):
+    """Pages and what the command says about their plans: {name: (page, simulation)}."""
+    awkward, graph, example = folder / "awkward.json", folder / "graph.json", folder / "example.json"
+    awkward.write_text(json.dumps(awkward_trace()))
+    graph.write_text(json.dumps({"cost": [1] * 30, "size": [1000 + i for i in range(30)],
+                                 "edges": [[i, i + 1] for i in range(29)] + [[i, 29 - i] for i in range(14)]}))
+    run(reprise, "example", "--output", example)
+    pages = {}
+    for trace, budget, more in [(example, "0.5x", []), (awkward, "0.8x", []), (graph, "1x", ["--no-curve"])]:
+        plan, page = trace.with_suffix(".plan"), trace.with_suffix(".html")
+        planned = json.loads(run(reprise, "plan", trace, "--budget", budget, "--moves", 500, "--json", "--output", plan))
+        run(reprise, "report", trace, plan, "--time-limit", 1, "--output", page, *more)
+        proven = json.loads(run(reprise, "simulate", trace, plan, "--json"))
+        for key in ["peak_bytes", "budget_bytes", "replays", "puts", "cost"]:
+            assert planned[key] == proven[key], key
+        pages[trace.stem] = (page.read_text(), planned)
+    return pages
+
+
+def embedded(page):
+    return json.loads(re.search(r'id="reprise-numbers">(.*?)</script>', page, re.S).group(1))
+
+
+def compare_with_command(name, page, planned):
+    numbers = embedded(page)
+    for mine, theirs in [("budget_bytes", "budget_bytes"), ("peak_before_bytes", "keep_everything_peak_bytes"),
+                         ("peak_after_bytes", "peak_bytes"), ("replays", "replays"), ("puts", "puts"),
+                         ("floor_bytes", "floor_bytes")]:
+        assert numbers[mine] == planned[theirs], (name, mine, numbers[mine], planned[theirs])
+    assert abs(numbers["overhead"] - planned["overhead"]) < 1e-9, name
+
+
+def amount(text):
+    """The number that a person reads: "1.50 GiB", "3.1 %", "12"."""
+    number, _, unit = text.partition(" ")
+    factor = {"": 1, "B": 1, "%": 0.01, **{u: 1024 ** (i + 1) for i, u in enumerate(["KiB", "MiB", "GiB", "TiB"])}}
+    return float(number.lstrip("<")) * factor[unit]
+
+
+def look(chromium, folder, pages, scheme):
+    frames = ""
+    for name, (page, _) in pages.items():
+        copy = folder / f"{name}.copy.html"
+        page = page.replace("<head>", f"<head><script>{COLLECT_ERRORS}</script>", 1)
+        copy.write_text(page.replace("</body>", f"<script>{LOOK}</script></body>"))
+        for width in WIDTHS:
+            frames += f'<iframe name="{name} {width}" width="{width}" height="900" src="{copy.name}"></iframe>\n'
+    harness = folder / "harness.html"
+    harness.write_text(HARNESS % frames)
+    profile = folder / f"profile-{scheme}"
+    command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
+               "--no-first-run", "--disable-extensions", "--disable-background-networking", f"--user-data-dir={profile}",
+               f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}", "--virtual-time-budget=4000",
+               "--window-size=1600,1000", "--dump-dom", harness.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    found = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout, re.S)
+    if not found or not found.group(1):
+        sys.exit(f"Chromium showed nothing ({done.returncode}): {done.stderr[-2000:]}")
+    return json.loads(html.unescape(found.group(1)))
+
+
+def check(seen, pages, scheme):
+    problems = []
+    for name, (page, _) in pages.items():
+        numbers = embedded(page)
+        for width in WIDTHS:
+            where = f"{name} at {width} pixels, {scheme}"
+            result = seen.get(f"{name} {width}")
+            if not result:
+                problems.append(f"{where}: nothing was seen")
+                continue
+            problems += [f"{where}: {problem}" for problem in result["problems"]]
+            if result["dark"] != (scheme == "dark") or (result["paper"] < 0.1) != result["dark"]:
+                problems.append(f"{where}: the colours are wrong")
+            if result["texts"] < 20:
+                problems.append(f"{where}: only {result['texts']} words were found")
+            for key, value, text in result["numbers"]:
+                if float(value) != float(numbers[key]):
+                    problems.append(f"{where}: {key} is {numbers[key]}, shown is {value}")
+                if abs(amount(text) - float(value)) > 0.06 * abs(float(value)) + 0.001:
+                    problems.append(f"{where}: {key} is {value}, a person reads {text}")
+    return problems
+
+
+def main():
+    chromium = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
+    if not chromium:
+        print("SKIPPED report.browser: there is no Chromium (Debian: apt-get install chromium)")
+        return SKIPPED
+    with tempfile.TemporaryDirectory(prefix="reprise-browser-") as name:
+        folder = Path(name)
+        pages = make_pages(sys.argv[1], folder)
+        for page_name, (page, planned) in pages.items():
+            compare_with_command(page_name, page, planned)
+        problems = []
+        for scheme in SCHEMES:
+            problems += check(look(chromium, folder, pages, scheme), pages, scheme)
+    for problem in problems:
+        print(problem)
+    print(f"{len(pages)} pages, {len(WIDTHS)} widths, {len(SCHEMES)} colour schemes: {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("LC_ALL", "C.UTF-8")
+    sys.exit(main())

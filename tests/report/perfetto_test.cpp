@@ -1,0 +1,82 @@
+// The timeline for viewers of traces.
+#include "reprise/report/perfetto.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "reprise/plan/planner.h"
+#include "reprise/simulate/simulate.h"
+#include "reprise/trace/error.h"
+#include "support/random_plan.h"
+#include "support/small_trace.h"
+
+namespace reprise {
+namespace {
+
+using Json = nlohmann::json;
+
+TEST(Perfetto, HasEveryActionWithItsTimeAndTheLiveBytes) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    testing::Random random(seed);
+    const Trace trace = testing::random_trace(seed);
+    const Plan plan = testing::random_valid_plan(random, trace);
+    const Simulation simulation = simulate(trace, plan);
+    const Json json = Json::parse(to_perfetto(trace, plan));
+    std::map<int, std::size_t> events;  // by track
+    double cost = 0, end = 0;
+    Bytes most = 0;
+    for (const Json& event : json.at("traceEvents")) {
+      for (const char* key : {"name", "ph", "pid", "tid", "ts", "args"}) ASSERT_TRUE(event.contains(key)) << event;
+      EXPECT_GE(event["ts"].get<double>(), 0);
+      const std::string kind = event["ph"];
+      if (kind == "M") continue;
+      if (kind == "X") {
+        ++events[event["tid"]];
+        cost += event.at("dur").get<double>();
+        EXPECT_GE(event["ts"].get<double>(), end - 1e-9);  // one after the other
+        end = event["ts"].get<double>() + event["dur"].get<double>();
+      } else {
+        ASSERT_EQ(kind, "C");
+        const Bytes bytes = event["args"].at("bytes");
+        if (event["name"] == "live bytes") most = std::max(most, bytes);
+        if (event["name"] == "budget") EXPECT_EQ(bytes, plan.budget);
+      }
+    }
+    EXPECT_EQ(events[1], trace.moments.size());
+    EXPECT_EQ(events[2], simulation.replays);
+    EXPECT_EQ(events[3], simulation.puts + simulation.gets);
+    EXPECT_NEAR(cost, simulation.cost, 1e-9 * simulation.cost);
+    EXPECT_EQ(most, simulation.peak);
+  }
+}
+
+TEST(Perfetto, NamesItsTracksAndKeepsNamesAndModules) {
+  testing::SmallTrace small;
+  small.trace.name = "a \"net\"";
+  small.run({}, {10}, 2.5);
+  small.trace.operators[0].name = "conv \\ \xff";  // also what is no text
+  small.trace.operators[0].module = "features.0";
+  const Json json = Json::parse(to_perfetto(small.trace, keep_everything(small.trace)));
+  std::vector<std::string> tracks;
+  for (const Json& event : json["traceEvents"]) {
+    if (event["name"] == "thread_name") tracks.push_back(event["args"]["name"]);
+    if (event["ph"] != "X") continue;
+    EXPECT_EQ(event["name"].get<std::string>().substr(0, 7), "conv \\ ");
+    EXPECT_EQ(event["args"]["module"], "features.0");
+    EXPECT_EQ(event["dur"], 2.5);
+  }
+  EXPECT_EQ(tracks, (std::vector<std::string>{"step", "replays", "packing"}));
+}
+
+TEST(Perfetto, RefusesAPlanThatIsNotValid) {
+  testing::SmallTrace small;
+  small.run({}, {10});
+  Plan plan = keep_everything(small.trace);
+  plan.budget = 1;
+  EXPECT_THROW(static_cast<void>(to_perfetto(small.trace, plan)), BadInput);
+}
+
+}  // namespace
+}  // namespace reprise
