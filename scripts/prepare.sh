@@ -13,12 +13,21 @@ say() { printf 'reprise: %s\n' "$*" >&2; }
 
 missing=()  # packages
 reasons=()  # by package: what it is for
+wished=()   # packages without which something is skipped
 
 # need PACKAGE REASON CHECK...: notes the package as missing unless the command CHECK... succeeds.
 need() {
   if ! "${@:3}"; then
     missing+=("$1")
     reasons+=("$2")
+  fi
+}
+
+# wish PACKAGE REASON CHECK...: likewise, for what is not indispensable: installed if that can be done, and else left.
+wish() {
+  if ((EUID == 0)) && has_command apt-get && ! "${@:3}"; then
+    say "installing $1: $2"
+    wished+=("$1")
   fi
 }
 
@@ -60,12 +69,23 @@ need_for_building() {
 need_for_testing() {
   need_for_building
   need libgtest-dev "GoogleTest, for the tests" has_header gtest/gtest.h
+  wish ccache "what was compiled once is not compiled again" has_command ccache
+  wish chromium "a real browser, for the tests of the report" has_command chromium
+  wish openmpi-bin "starts the example that trains on two ranks" has_command mpirun
+  wish libopenmpi-dev "MPI, for that example" has_command mpicxx
+  wish pkg-config "one of the ways to use Reprise that are tested" has_command pkg-config
 }
+
+apt_get() { DEBIAN_FRONTEND=noninteractive apt-get "$@" </dev/null >&2; }
 
 # Installs what is missing, or says how to and ends the script.
 install_missing() {
-  if ((${#missing[@]} == 0)); then return 0; fi
   local i
+  if ((${#wished[@]} > 0)); then
+    apt_get update -qq || true
+    apt_get install -y -qq --no-install-recommends "${wished[@]}" || say "could not install: ${wished[*]}; going on without"
+  fi
+  if ((${#missing[@]} == 0)); then return 0; fi
   if ((EUID != 0)) || ! has_command apt-get; then
     say "these packages are missing (names as in Debian):"
     for i in "${!missing[@]}"; do printf '  %-20s %s\n' "${missing[i]}" "${reasons[i]}" >&2; done
@@ -73,9 +93,8 @@ install_missing() {
     exit 2
   fi
   for i in "${!missing[@]}"; do say "installing ${missing[i]}: ${reasons[i]}"; done
-  export DEBIAN_FRONTEND=noninteractive
-  apt-get update -qq </dev/null >&2 || say "the list of packages could not be updated; trying with the old one"
-  if ! apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null >&2; then
+  apt_get update -qq || say "the list of packages could not be updated; trying with the old one"
+  if ! apt_get install -y -qq --no-install-recommends "${missing[@]}"; then
     say "could not install: ${missing[*]}"
     exit 2
   fi
@@ -178,6 +197,8 @@ prepare_torch() {
 # Ninja where there is one, but not against a choice that was made.
 if [[ -z ${CMAKE_GENERATOR:-} ]] && has_command ninja; then export CMAKE_GENERATOR=Ninja; fi
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
+# What ccache knows from one checkout is good for another one in another folder.
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
 
 # configure PRESET [OPTION...]: does nothing if the preset is configured with these options on. Later changes of a
 # CMakeLists.txt are seen by the build itself.

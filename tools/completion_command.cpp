@@ -87,7 +87,11 @@ _reprise() {{
   case $words[2] in
 {2}  esac
 }}
-compdef _reprise reprise
+if [[ $funcstack[1] == _reprise ]]; then
+  _reprise "$@"
+else
+  compdef _reprise reprise
+fi
 )",
                      names, long_options(app), cases);
 }

@@ -1,5 +1,6 @@
 #include "torch/automatic.h"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -12,27 +13,32 @@
 namespace reprise::automatic {
 namespace {
 
+// Outlives its thread.
+struct Watched {
+  Session session;
+  Summary summary;  // up to the last step that has ended
+};
+
 struct Everything {
   SessionOptions options;
   std::function<void()> on_first_thread;
-  std::mutex mutex;
-  std::vector<std::unique_ptr<Session>> sessions;  // outlive their threads, for summaries
+  std::mutex mutex;  // of what follows
+  std::vector<std::unique_ptr<Watched>> threads;
 };
 // Never destroyed: threads may end after main.
 std::atomic<Everything*> everything = nullptr;
 
 // What a thread has of it. A thread that is about to end closes its step.
 struct Here {
-  Session* session = nullptr;
+  Watched* watched = nullptr;
   std::optional<Step> step;
-  bool meeting = false;
 };
 thread_local Here here;
 
-Session& new_session(Everything& all) {
+Watched& new_thread(Everything& all) {
   const std::scoped_lock lock(all.mutex);
-  if (all.sessions.empty() && all.on_first_thread) all.on_first_thread();
-  return *all.sessions.emplace_back(std::make_unique<Session>(all.options));
+  if (all.threads.empty() && all.on_first_thread) all.on_first_thread();
+  return *all.threads.emplace_back(new Watched{Session(all.options), {}});
 }
 
 }  // namespace
@@ -46,30 +52,43 @@ void begin(const SessionOptions& options, std::function<void()> on_first_thread)
 
 void meet_thread() {
   Everything* const all = everything.load(std::memory_order_acquire);
-  if (!all || here.session || here.meeting) return;
-  here.meeting = true;  // also for good, if no session can be had: it is said once
-  here.session = &new_session(*all);
-  here.step.emplace(here.session->step());
+  if (!all || here.watched) return;
+  here.watched = &new_thread(*all);
+  here.step.emplace(here.watched->session.step());
   begin_period_if_over();
-  this_thread().recording->observing = false;
-  this_thread().recording->unplannable = "its first operators were not seen";
+  ThreadState& thread = this_thread();
+  thread.met_inside = true;
+  thread.recording->observing = false;
+  thread.recording->unplannable = "its first operators were not seen";
 }
 
 void end_step() {
   if (!here.step) return;
   here.step->close();
-  here.step.emplace(here.session->step());
+  Summary summary = here.watched->session.summary();
+  {
+    const std::scoped_lock lock(everything.load(std::memory_order_acquire)->mutex);
+    here.watched->summary = std::move(summary);
+  }
+  here.step.emplace(here.watched->session.step());
 }
 
-Session* busiest() {
+std::optional<Outcome> outcome() {
   Everything* const all = everything.load(std::memory_order_acquire);
-  if (!all) return nullptr;
+  if (!all) return std::nullopt;
   const std::scoped_lock lock(all->mutex);
-  Session* most = nullptr;
-  for (const auto& session : all->sessions) {
-    if (!most || session->summary().steps > most->summary().steps) most = session.get();
+  const Watched* most = nullptr;
+  for (const auto& thread : all->threads) {
+    if (!most || thread->summary.steps > most->summary.steps) most = thread.get();
   }
-  return most;
+  if (!most) return std::nullopt;
+  Outcome result{most->summary, most->session.trace(), most->session.plan()};
+  // Of the step that has not ended, too: the optimizer's part may need most.
+  const Summary now = most->session.summary();
+  result.summary.peak = std::max(result.summary.peak, now.peak);
+  result.summary.live = now.live;
+  result.summary.resident = now.resident;
+  return result;
 }
 
 }  // namespace reprise::automatic

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "reprise/torch/session.h"
 
@@ -23,7 +24,13 @@ void meet_thread();
 // A period has ended on this thread.
 void end_step();
 
-// The session that has seen the most steps; nullptr: no thread was met yet. Never destroyed.
-[[nodiscard]] Session* busiest();
+// Of the thread that has taken the most steps: up to the last one that has ended.
+struct Outcome {
+  Summary summary;
+  std::optional<Trace> trace;
+  std::optional<Plan> plan;
+};
+// None: no thread was met yet.
+[[nodiscard]] std::optional<Outcome> outcome();
 
 }  // namespace reprise::automatic

@@ -574,6 +574,10 @@ bool takes_long(c10::ArrayRef<const c10::IValue> inputs) {
 std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& call) {
   ThreadState& here = this_thread();
   if (!here.session || here.inside > 0) return nullptr;
+  if (here.met_inside) {  // what runs below autograd is a part of that operator
+    if (c10::impl::tls_local_dispatch_key_set().excluded_.has_any(c10::autograd_dispatch_keyset)) return nullptr;
+    here.met_inside = false;
+  }
   const OperatorInfo* const info = find_operator(call);
   if (!info || info->kind == OperatorInfo::Kind::transparent || info->kind == OperatorInfo::Kind::ignored)
     return nullptr;

@@ -13,7 +13,7 @@
 namespace reprise::testing {
 
 // Into files, not pipes: a program that prints a lot does not have to be listened to while it runs.
-Outcome run_command(const std::vector<std::string>& arguments, double interrupt_after) {
+Outcome run_program(std::vector<std::string> words, const std::vector<std::string>& variables, double interrupt_after) {
   const TemporaryFolder folder;
   const std::string out = (folder / "out").string(), err = (folder / "err").string();
   posix_spawn_file_actions_t redirections;
@@ -22,15 +22,19 @@ Outcome run_command(const std::vector<std::string>& arguments, double interrupt_
   posix_spawn_file_actions_addopen(&redirections, 1, out.c_str(), O_WRONLY | O_CREAT, 0600);
   posix_spawn_file_actions_addopen(&redirections, 2, err.c_str(), O_WRONLY | O_CREAT, 0600);
 
-  std::vector<std::string> words = {REPRISE_COMMAND};
-  words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
+  std::vector<std::string> own = variables;
+  std::vector<char*> environment;
+  for (std::string& variable : own) environment.push_back(variable.data());  // the first of two counts
+  for (char** variable = environ; *variable; ++variable) environment.push_back(*variable);
+  environment.push_back(nullptr);
   pid_t process = 0;
-  const int failed = posix_spawn(&process, REPRISE_COMMAND, &redirections, nullptr, pointers.data(), environ);
+  const int failed =
+      posix_spawn(&process, words[0].c_str(), &redirections, nullptr, pointers.data(), environment.data());
   posix_spawn_file_actions_destroy(&redirections);
-  if (failed) throw std::runtime_error("cannot run " REPRISE_COMMAND);
+  if (failed) throw std::runtime_error("cannot run " + words[0]);
 
   if (interrupt_after > 0) {
     std::this_thread::sleep_for(std::chrono::duration<double>(interrupt_after));
@@ -40,6 +44,12 @@ Outcome run_command(const std::vector<std::string>& arguments, double interrupt_
   waitpid(process, &status, 0);
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return {code, folder.read("out"), folder.read("err")};
+}
+
+Outcome run_command(const std::vector<std::string>& arguments, double interrupt_after) {
+  std::vector<std::string> words = {REPRISE_COMMAND};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return run_program(std::move(words), {}, interrupt_after);
 }
 
 bool one_line(const std::string& text) {

@@ -13,7 +13,12 @@ struct Outcome {
   std::string out, err;
 };
 
-// Runs the command that was built and waits for it. With `interrupt_after` seconds it gets a Ctrl-C then.
+// Runs a program and waits for it, with these environment variables ("NAME=value") before all others. With
+// `interrupt_after` seconds it gets a Ctrl-C then.
+[[nodiscard]] Outcome run_program(std::vector<std::string> words, const std::vector<std::string>& variables = {},
+                                  double interrupt_after = 0);
+
+// The command that was built.
 [[nodiscard]] Outcome run_command(const std::vector<std::string>& arguments, double interrupt_after = 0);
 
 // Whether the text is exactly one line.

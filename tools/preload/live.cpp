@@ -48,12 +48,11 @@ void write_report(const Trace& trace, const std::optional<Plan>& plan, const Sum
   say("report: " + settings.report.string());
 }
 
-void tell(Session& session) {
-  const Summary summary = session.summary();
+void tell(const automatic::Outcome& outcome) {
+  const auto& [summary, trace, plan] = outcome;
   if (settings.summary == SummaryForm::text) std::fprintf(stderr, "\n%s", to_text(summary).c_str());
   if (settings.summary == SummaryForm::json) std::fprintf(stderr, "%s\n", json_line(summary).c_str());
   if (settings.report.empty() && settings.trace.empty()) return;
-  const auto trace = session.trace();
   if (!trace) {
     say("no step was seen from its first operator to the end of backward: there is no trace, and no report");
     return;
@@ -62,13 +61,13 @@ void tell(Session& session) {
     write_trace(settings.trace, *trace);
     say("trace: " + settings.trace.string());
   }
-  if (!settings.report.empty()) write_report(*trace, session.plan(), summary);
+  if (!settings.report.empty()) write_report(*trace, plan, summary);
 }
 
 void at_end() {
   if (getpid() != process) return;
   try {
-    if (Session* const session = automatic::busiest()) tell(*session);
+    if (const auto outcome = automatic::outcome()) tell(*outcome);
   } catch (const std::exception& error) {
     say(error.what());
   }

@@ -1,0 +1,214 @@
+// reprise run: programs that know nothing of Reprise, under a budget.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "reprise/plan/planner.h"
+#include "reprise/trace/files.h"
+#include "run_command.h"
+
+namespace reprise {
+namespace {
+
+using testing::one_line;
+using testing::Outcome;
+using testing::run_command;
+using testing::run_program;
+
+TEST(RunUsage, NeedsAProgram) {
+  const Outcome outcome = run_command({"run", "--budget", "1GiB"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err, "reprise run: PROGRAM is missing; see reprise run --help\n");
+}
+
+TEST(RunUsage, RefusesWhatIsNoAmount) {
+  const Outcome outcome = run_command({"run", "--budget", "much", "--", "true"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("--budget"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("'much'"), std::string::npos) << outcome.err;
+}
+
+TEST(RunUsage, AProgramThatIsNotThereHasTheExitCodeOfAShell) {
+  const Outcome outcome = run_command({"run", "--budget", "1GiB", "--", "no-such-program"});
+  EXPECT_EQ(outcome.code, 127);
+  EXPECT_EQ(outcome.err, "reprise run: there is no program 'no-such-program' that can be executed\n");
+}
+
+TEST(Completion, OfEveryShellKnowsEveryCommand) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const Outcome outcome = run_command({"completion", shell});
+    EXPECT_EQ(outcome.code, 0);
+    for (const char* word : {"train", "run", "report", "doctor", "plan", "simulate", "curve", "inspect", "planners"}) {
+      EXPECT_NE(outcome.out.find(word), std::string::npos) << shell << ": " << word;
+    }
+  }
+  EXPECT_EQ(run_command({"completion", "cmd"}).code, 2);
+}
+
+TEST(Completion, OfBashCompletesCommandsOptionsAndFiles) {
+  const std::string script = "source <(" REPRISE_COMMAND
+                             " completion bash); ask() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _reprise; "
+                             "echo \"${COMPREPLY[*]}\"; }; cd /; ask reprise doc; ask reprise plan --bud; "
+                             "ask reprise plan /et";
+  const Outcome outcome = run_program({"/bin/bash", "-c", script});
+  EXPECT_EQ(outcome.out, "doctor\n--budget\n/etc\n") << outcome.err;
+}
+
+#ifndef REPRISE_WITH_LIBTORCH
+
+TEST(RunWithoutLibTorch, SaysThatItWasBuiltWithoutIt) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"run", "--", "/bin/true"}, {"train"}, {"run", "--library"}}) {
+    const Outcome outcome = run_command(words);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_NE(outcome.err.find("built without LibTorch"), std::string::npos) << outcome.err;
+  }
+  EXPECT_EQ(run_command({"doctor"}).code, 1);
+}
+
+#else
+
+// ---- programs that cannot be put under a budget --------------------------------------------------------------------
+
+void expect_refused(const std::string& program, const std::string& words) {
+  const Outcome refused = run_command({"run", "--budget", "1GiB", "--", program});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_EQ(refused.out, "");
+  EXPECT_TRUE(one_line(refused.err)) << refused.err;
+  EXPECT_NE(refused.err.find(words), std::string::npos) << refused.err;
+
+  const Outcome untouched = run_command({"run", "--budget", "1GiB", "--if-possible", "--", program});
+  EXPECT_EQ(untouched.code, 5);
+  EXPECT_EQ(untouched.out, "ran\n");
+  EXPECT_NE(untouched.err.find(words), std::string::npos) << untouched.err;
+  EXPECT_NE(untouched.err.find("It runs untouched"), std::string::npos) << untouched.err;
+}
+
+TEST(RunRefuses, AProgramWithoutLibTorch) {
+  expect_refused(REPRISE_PROGRAM_PLAIN, "is not linked to LibTorch");
+}
+
+TEST(RunRefuses, AStaticProgram) {
+  expect_refused(REPRISE_PROGRAM_STATIC, "is statically linked");
+}
+
+TEST(RunRefuses, AnotherLibTorch) {
+  expect_refused(REPRISE_PROGRAM_WITH_OTHER, "is linked to a LibTorch that this Reprise was not built for");
+}
+
+TEST(RunRefuses, AScript) {
+  const testing::TemporaryFolder folder;
+  const std::string script = (folder / "script").string();
+  std::ofstream(script) << "#!/bin/sh\necho ran\nexit 5\n";
+  chmod(script.c_str(), 0700);
+  expect_refused(script, "is a script");
+}
+
+// ---- programs that can ---------------------------------------------------------------------------------------------
+
+class Preloaded : public ::testing::Test {
+ protected:
+  // The program's own output: it is compared with that of a plain run.
+  static const std::string& plain() {
+    static const std::string out = run_program({REPRISE_PROGRAM_TRAINER, "0"}).out;
+    return out;
+  }
+  // What it needs, as the summary of a run without a budget tells.
+  static Bytes plain_peak() {
+    static const Bytes peak = [] {
+      const Outcome outcome = run_command({"run", "--summary", "json", "--", REPRISE_PROGRAM_TRAINER, "0"});
+      return nlohmann::json::parse(outcome.err).at("peak_bytes").get<Bytes>();
+    }();
+    return peak;
+  }
+  static std::string budget() { return std::to_string(plain_peak() * 6 / 10); }
+};
+
+TEST_F(Preloaded, OutputAndExitCodeAreTheProgramsOwnBitForBit) {
+  const Outcome outcome =
+      run_command({"run", "--budget", budget(), "--summary", "json", "--", REPRISE_PROGRAM_TRAINER, "7"});
+  EXPECT_EQ(outcome.code, 7);
+  EXPECT_EQ(outcome.out, plain());
+  const auto summary = nlohmann::json::parse(outcome.err);
+  EXPECT_LE(summary.at("peak_bytes").get<Bytes>(), plain_peak() * 6 / 10);
+  EXPECT_GE(summary.at("steps").get<int>(), 8);
+  EXPECT_GT(summary.at("verified").get<int>(), 0);
+}
+
+TEST_F(Preloaded, IsConfiguredByTheEnvironmentAlone) {
+  const std::string library = run_command({"run", "--library"}).out;
+  const Outcome outcome = run_program({REPRISE_PROGRAM_TRAINER, "3"},
+                                      {"LD_PRELOAD=" + library.substr(0, library.find('\n')),
+                                       "REPRISE_BUDGET=" + budget(), "REPRISE_SUMMARY=json", "REPRISE_PACK=off"});
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_EQ(outcome.out, plain());
+  EXPECT_EQ(nlohmann::json::parse(outcome.err).at("packed_last_step_bytes"), 0);
+}
+
+TEST_F(Preloaded, AnEnvironmentThatMakesNoSenseEndsTheProgramUnlessItMayRunUntouched) {
+  const std::string library = run_command({"run", "--library"}).out;
+  const std::string preload = "LD_PRELOAD=" + library.substr(0, library.find('\n'));
+  const Outcome refused = run_program({REPRISE_PROGRAM_TRAINER, "3"}, {preload, "REPRISE_BUDGET=much"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_EQ(refused.out, "");
+  EXPECT_NE(refused.err.find("REPRISE_BUDGET is 'much'"), std::string::npos) << refused.err;
+  const Outcome untouched =
+      run_program({REPRISE_PROGRAM_TRAINER, "3"}, {preload, "REPRISE_BUDGET=much", "REPRISE_IF_POSSIBLE=1"});
+  EXPECT_EQ(untouched.code, 3);
+  EXPECT_EQ(untouched.out, plain());
+}
+
+TEST_F(Preloaded, ProcessesWithoutLibTorchAreLeftAlone) {
+  const std::string library = run_command({"run", "--library"}).out;
+  const Outcome outcome = run_program({REPRISE_PROGRAM_PLAIN},
+                                      {"LD_PRELOAD=" + library.substr(0, library.find('\n')), "REPRISE_BUDGET=much"});
+  EXPECT_EQ(outcome.code, 5);
+  EXPECT_EQ(outcome.out, "ran\n");
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST_F(Preloaded, TrainingOnAnotherThreadIsFoundToo) {
+  const Outcome outcome =
+      run_command({"run", "--budget", budget(), "--summary", "json", "--", REPRISE_PROGRAM_TRAINER, "0", "thread"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, plain());
+  EXPECT_GE(nlohmann::json::parse(outcome.err).at("steps").get<int>(), 8);
+}
+
+TEST_F(Preloaded, StepsEndAlsoWhereAPartOfTheGraphIsNeverReachedByBackward) {
+  const Outcome outcome = run_command({"run", "--budget", budget(), "--summary", "json", "--planning-time", "0.5", "--",
+                                       REPRISE_PROGRAM_TRAINER, "0", "unreached"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, plain());
+  const auto summary = nlohmann::json::parse(outcome.err);
+  EXPECT_GE(summary.at("steps").get<int>(), 7);
+  EXPECT_GT(summary.at("traces").get<int>(), 0);
+}
+
+TEST_F(Preloaded, ABudgetThatCannotBeKeptEndsTheProgramWithAnErrorThatSaysWhatIsNeeded) {
+  const Outcome outcome = run_command({"run", "--budget", "1MiB", "--", REPRISE_PROGRAM_TRAINER, "0"});
+  EXPECT_EQ(outcome.code, 128 + 6);  // std::terminate, as with any exception that nobody catches
+  EXPECT_NE(outcome.err.find("budget"), std::string::npos) << outcome.err;
+}
+
+TEST_F(Preloaded, ReportAndTraceAreWrittenWhenTheProgramExits) {
+  const testing::TemporaryFolder folder;
+  const std::string page = (folder / "page-%p.html").string(), trace = (folder / "step.json").string();
+  const Outcome outcome = run_command(
+      {"run", "--budget", budget(), "--report", page, "--trace", trace, "--", REPRISE_PROGRAM_TRAINER, "0"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, plain());
+  EXPECT_FALSE(read_trace(trace).operators.empty());
+  const std::size_t at = outcome.err.find("report: ");
+  ASSERT_NE(at, std::string::npos) << outcome.err;
+  const std::string written = outcome.err.substr(at + 8, outcome.err.find('\n', at) - at - 8);
+  EXPECT_EQ(written.find("%p"), std::string::npos);
+  EXPECT_GT(std::filesystem::file_size(written), 1000u);
+}
+
+#endif
+
+}  // namespace
+}  // namespace reprise
