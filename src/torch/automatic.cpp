@@ -21,7 +21,6 @@ struct Watched {
 
 struct Everything {
   SessionOptions options;
-  std::function<void()> on_first_thread;
   std::mutex mutex;  // of what follows
   std::vector<std::unique_ptr<Watched>> threads;
 };
@@ -37,16 +36,14 @@ thread_local Here here;
 
 Watched& new_thread(Everything& all) {
   const std::scoped_lock lock(all.mutex);
-  if (all.threads.empty() && all.on_first_thread) all.on_first_thread();
   return *all.threads.emplace_back(new Watched{Session(all.options), {}});
 }
 
 }  // namespace
 
-void begin(const SessionOptions& options, std::function<void()> on_first_thread) {
+void begin(const SessionOptions& options) {
   auto* const all = new Everything;
   all->options = options;
-  all->on_first_thread = std::move(on_first_thread);
   everything.store(all, std::memory_order_release);
 }
 

@@ -7,16 +7,14 @@
 // it, and the budget stays in force until the thread ends.
 #pragma once
 
-#include <functional>
 #include <optional>
 
 #include "reprise/torch/session.h"
 
 namespace reprise::automatic {
 
-// From now on, for all threads. `on_first_thread` is called once, right before the first session is made.
-// Only once in a process.
-void begin(const SessionOptions& options, std::function<void()> on_first_thread);
+// From now on, for all threads. Only once in a process.
+void begin(const SessionOptions& options);
 
 // Autograd saves a tensor on a thread that has no step. Opens one if this has begun.
 void meet_thread();

@@ -129,6 +129,7 @@ bool is_multiple(const std::string& budget) {
 
 void write_files(const TrainOptions& options, Session& session) {
   if (!options.report && !options.trace) return;
+  session.wait_for_plan();
   const auto trace = session.trace();
   if (!trace) {
     std::cerr << "reprise train: no step was seen from its first operator to the end of backward: there is nothing to "
@@ -227,9 +228,8 @@ int compare(const TrainOptions& options, const Text& text) {
     Trainer trainer(trainer_options(options, text), text);
     session.name(*trainer.model());
     within = run(options, "budget", trainer, &session);
-    session.wait_for_plan();
-    summary = session.summary();
     write_files(options, session);
+    summary = session.summary();
   }
   const bool identical = plain->losses == within->losses && plain->fingerprint == within->fingerprint;
   std::vector<Side> sides = {side_of("plain", *plain), side_of("in budget", *within)};
@@ -266,10 +266,10 @@ int train_once(const TrainOptions& options, const Text& text) {
   if (!result.losses.empty()) {
     std::cout << table_of({side_of(options.plain ? "plain" : "in budget", result)}, trainer.steps());
   }
+  std::cout << "fingerprint of parameters and Adam's state: " << std::hex << result.fingerprint << std::dec << "\n";
   if (session) {
-    session->wait_for_plan();
-    std::cout << "\n" << session->summary();
     write_files(options, *session);
+    std::cout << "\n" << session->summary();
   }
   tell_files(options);
   return session && result.peak > budget ? exit_refused : exit_done;

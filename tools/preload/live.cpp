@@ -12,10 +12,10 @@
 #include <string>
 #include <system_error>
 
-#include "plan/highs.h"
 #include "preload/environment.h"
 #include "preload/untouched.h"
 #include "reprise/plan/curve.h"
+#include "reprise/plan/planner.h"
 #include "reprise/report/page.h"
 #include "reprise/trace/files.h"
 #include "torch/automatic.h"
@@ -32,18 +32,47 @@ void say(const std::string& text) {
 
 // ---- at the end ----------------------------------------------------------------------------------------------------
 
-void write_report(const Trace& trace, const std::optional<Plan>& plan, const Summary& summary) {
+// The solver behind the best lower bounds is not used: what it needs may be gone by now.
+Curve curve_of(const Trace& trace) {
   CurveOptions options;
   options.time_limit = std::chrono::seconds(5);
-  const Curve curve = make_curve(trace, options);
+  options.bounds = false;
+  return make_curve(trace, options);
+}
+
+// For a program that ended before it had one.
+std::optional<Plan> plan_for(const Trace& trace) {
+  if (settings.options.budget == no_limit) return std::nullopt;
+  PlanOptions options;
+  options.budget = settings.options.budget;
+  options.time_limit = settings.options.planning_time;
+  options.bounds = false;
+  const PlanResult result = make_plan(trace, options);
+  return result.has_plan() ? std::optional(result.plan) : std::nullopt;
+}
+
+std::string page_of(const Trace& trace, const std::optional<Plan>& plan, const Summary& summary) {
+  const Curve curve = curve_of(trace);
   PageInput page;
   page.title = "Reprise";
   page.trace = &trace;
   page.plan = plan ? &*plan : nullptr;
   page.curve = &curve;
   page.summary = &summary;
+  return to_html(page);
+}
+
+// What is made first is destroyed last: tables that are only made when a report is written have to be there before the
+// end of the program is announced to us.
+void rehearse_report() {
+  const Trace trace = parse_trace(R"({"cost": [1, 1], "size": [1, 1], "edges": [[0, 1]]})");
+  (void)page_of(trace, keep_everything(trace), Summary{});
+}
+
+void write_report(const Trace& trace, std::optional<Plan> plan, const Summary& summary) {
+  if (!plan) plan = plan_for(trace);
   std::ofstream file(settings.report, std::ios::binary);
-  file << to_html(page);
+  file << page_of(trace, plan, summary);
   if (!file.flush()) throw std::runtime_error(settings.report.string() + ": cannot be written");
   say("report: " + settings.report.string());
 }
@@ -75,12 +104,6 @@ void at_end() {
 
 // ---- at the beginning ----------------------------------------------------------------------------------------------
 
-// What is loaded later is gone earlier, so whatever the end needs is loaded before the end is announced.
-void on_first_thread() {
-  if (!settings.report.empty()) (void)solver_available();
-  std::atexit(at_end);
-}
-
 // Before everything else in this library, so that nothing of it meets a LibTorch with other insides.
 [[gnu::constructor(101)]] void check_version() {
   const std::string configuration = at::show_config();
@@ -105,7 +128,9 @@ extern "C" [[gnu::visibility("default")]] void reprise_begin() try {
   process = getpid();
   settings = read_environment(std::getenv);
   const reprise::Session probe(settings.options);  // throws what a session would complain about
-  reprise::automatic::begin(settings.options, on_first_thread);
+  if (!settings.report.empty()) rehearse_report();
+  std::atexit(at_end);
+  reprise::automatic::begin(settings.options);
 } catch (const std::exception& error) {
   reprise::untouched_or_not_at_all("this program cannot be put under a budget", error.what());
 }
