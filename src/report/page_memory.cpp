@@ -42,7 +42,7 @@ class MemoryPicture {
     add(R"(<figure class="memory" data-side="{}">)", side);
     add("<figcaption><strong>{}</strong> {}</figcaption>", after ? "After." : "Before.",
         after ? "The plan is followed." : "Everything is kept until its last use.");
-    add(R"(<div class="plot"><div class="frame" tabindex="0" aria-label="{}, moment by moment: left and right arrow keys">)",
+    add(R"(<div class="plot"><div class="frame" tabindex="0" role="group" aria-label="{}, moment by moment: left and right arrow keys">)",
         after ? "After" : "Before");
     draw_areas(columns, after, simulation.peak);
     text_ += R"(<i class="cursor" hidden></i>)";
@@ -62,7 +62,7 @@ class MemoryPicture {
     std::string items;
     for (std::size_t i = 0; i < layer_count; ++i) {
       if (!is_drawn(i)) continue;
-      items += fmt::format("<li><i class=\"swatch {}\"></i>{}</li>\n", classes[i], name(static_cast<Layer>(i)));
+      items += fmt::format("<li><i class=\"swatch {}\"></i>{}</li>\n", classes[i], name(static_cast<MemoryLayer>(i)));
     }
     return "<ul class=\"legend\">\n" + items + "</ul>\n";
   }
@@ -74,7 +74,7 @@ class MemoryPicture {
     for (std::size_t i = layer_count; i-- > 0;) {  // as in the picture, from the top
       if (!is_drawn(i)) continue;
       rows += fmt::format(R"(<tr><th scope="row"><i class="swatch {}"></i>{}</th><td>{}</td>{}</tr>)", classes[i],
-                          name(static_cast<Layer>(i)), format_bytes(before.of[i]), after_cell(i));
+                          name(static_cast<MemoryLayer>(i)), format_bytes(before.of[i]), after_cell(i));
       rows += '\n';
     }
     const std::string total = data_.after ? fmt::format("<td>{}</td>", format_bytes(data_.after->peak)) : std::string();
@@ -169,7 +169,7 @@ class MemoryPicture {
     }
     if (most == 0) return;
     add(R"(<path class="{}" d="{}H{:.1f}V{}Z"><title>{}: at most {}, {} at the peak</title></path>)", classes[layer],
-        path, x_of(count), box, name(static_cast<Layer>(layer)), format_bytes(most),
+        path, x_of(count), box, name(static_cast<MemoryLayer>(layer)), format_bytes(most),
         format_bytes(at_peak(columns).of[layer]));
   }
 

@@ -36,8 +36,8 @@ TEST(Layers, TogetherAreTheLiveBytesAtEveryActionOfRandomPlans) {
       // The rest is what the trace says, and not just what is left over.
       if (plan.actions[i].kind != Action::Kind::run) continue;
       const Id m = plan.actions[i].target;
-      ASSERT_EQ(layers[i][Layer::gradients], lasting(trace, m) - lasting(trace, 0));
-      ASSERT_EQ(layers[i][Layer::other], trace.moments[m].other - lasting(trace, m) + trace.workspace(m))
+      ASSERT_EQ(layers[i][MemoryLayer::gradients], lasting(trace, m) - lasting(trace, 0));
+      ASSERT_EQ(layers[i][MemoryLayer::other], trace.moments[m].other - lasting(trace, m) + trace.workspace(m))
           << "seed " << seed << ", action " << i;
     }
   }

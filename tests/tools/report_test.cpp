@@ -106,7 +106,8 @@ TEST_F(ReportCommand, InspectWritesATimelineOfAPlanOrOfKeepingEverything) {
   save_plan();
   const auto events_on = [&](const std::string& name, int track) {
     std::size_t found = 0;
-    for (const Json& event : Json::parse(folder_.read(name))["traceEvents"]) {
+    const Json timeline = Json::parse(folder_.read(name));
+    for (const Json& event : timeline["traceEvents"]) {
       found += event["ph"] == "X" && event["tid"] == track;
     }
     return found;
