@@ -82,6 +82,8 @@ class Picture {
   [[nodiscard]] static double overhead(const CurvePoint& point) { return point.result->cost_ratio() - 1; }
   [[nodiscard]] static double bound(const CurvePoint& point) { return point.result->lower_bound_ratio() - 1; }
 
+  [[nodiscard]] bool is_narrow() const { return form_.width < 500; }
+
   void open() {
     if (form_.standalone) {
       add(R"(<svg xmlns="http://www.w3.org/2000/svg" class="reprise" role="img" width="{0}" height="{1}" viewBox="0 0 {0} {1}">)",
@@ -169,14 +171,14 @@ class Picture {
       label(left - 8, y_of(tick) + 6, tick_percent(tick), "end");
     }
     const ByteUnit unit = unit_for(curve_.keep_everything_peak);
-    for (const double tick : round_ticks(most_bytes_ / unit.bytes, form_.width < 500 ? 4 : 6).at) {
+    for (const double tick : round_ticks(most_bytes_ / unit.bytes, is_narrow() ? 4 : 6).at) {
       add(R"(<path class="axis" d="M{:.1f},{:.1f} v6"/>)", x_of(tick * unit.bytes), bottom_);
       label(x_of(tick * unit.bytes), bottom_ + 26, fmt::format("{:.10g}", tick), "middle");
     }
     add(R"(<path class="axis" d="M{:.1f},{:.1f} H{:.1f}"/>)", left, bottom_, right_);
+    const std::string everything = fmt::format("; everything needs {}", format_bytes(curve_.keep_everything_peak));
     label((left + right_) / 2, form_.height - 10,
-          fmt::format("budget in {}; everything needs {}", unit.name, format_bytes(curve_.keep_everything_peak)),
-          "middle");
+          fmt::format("budget in {}{}", unit.name, is_narrow() ? "" : everything), "middle");
   }
 
   [[nodiscard]] std::string tick_percent(double tick) const {
@@ -198,7 +200,7 @@ class Picture {
       back = fmt::format(" L{:.1f},{:.1f}", x_of(*point), y_of(bound(*point))) + back;
     }
     add("<g clip-path=\"url(#reprise-{})\">", form_.id);
-        add(R"(<path class="band" d="{}{} Z"/>)", overheads, back);
+    add(R"(<path class="band" d="{}{} Z"/>)", overheads, back);
     add(R"(<path class="bound" d="{}"/>)", bounds);
     add(R"(<path class="line" d="{}"/>)", overheads);
     text_ += "</g>\n";

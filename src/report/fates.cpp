@@ -19,8 +19,8 @@ namespace {
 struct Story {
   double byte_cost = 0;               // copies in tiers that count in the budget included
   std::size_t replays = 0, gets = 0;  // that brought it back
-  double tier_cost = 0;
-  Bytes at_peak = 0;  // bytes live at the action in question
+  double rebuild_cost = 0;  // of replays, shared by bytes with what else they brought back, and of puts and gets
+  Bytes at_peak = 0;        // bytes live at the action in question
 };
 
 // The action that runs this moment.
@@ -32,10 +32,19 @@ std::size_t action_of(const Plan& plan, Id moment) {
 std::vector<Story> stories_of(const Trace& trace, const Plan& plan, const Simulation& simulation, std::size_t peak) {
   const std::vector<double> costs = costs_before(trace, plan);
   std::vector<Story> stories(trace.values.size());
+  std::vector<Bytes> brought(plan.actions.size(), 0);  // by action: what a replay brought back
+  for (const Residence& residence : simulation.residences) {
+    if (residence.origin == Residence::Origin::replay) brought[residence.begin] += trace.values[residence.value].bytes;
+  }
   for (const Residence& residence : simulation.residences) {
     Story& story = stories[residence.value];
     Bytes bytes = trace.values[residence.value].bytes;
-    if (residence.origin == Residence::Origin::replay) ++story.replays;
+    if (residence.origin == Residence::Origin::replay) {
+      ++story.replays;
+      const double all = static_cast<double>(brought[residence.begin]);
+      const double cost = costs[residence.begin + 1] - costs[residence.begin];
+      if (all > 0) story.rebuild_cost += cost * static_cast<double>(bytes) / all;
+    }
     if (residence.origin == Residence::Origin::get) ++story.gets;
     if (residence.origin == Residence::Origin::put) {
       const Tier& tier = plan.tiers[residence.tier];
@@ -47,7 +56,7 @@ std::vector<Story> stories_of(const Trace& trace, const Plan& plan, const Simula
   for (const Action& action : plan.actions) {
     if (action.kind != Action::Kind::put && action.kind != Action::Kind::get) continue;
     const TierEntry& entry = *plan.tiers[action.tier].find(action.target);
-    stories[action.target].tier_cost += action.kind == Action::Kind::put ? entry.put_cost : entry.get_cost;
+    stories[action.target].rebuild_cost += action.kind == Action::Kind::put ? entry.put_cost : entry.get_cost;
   }
   return stories;
 }
@@ -132,7 +141,7 @@ class Collector {
     const Operator* const maker = value.maker ? &trace_.operators[*value.maker] : nullptr;
     const std::string name = maker ? maker->name : "", module = maker ? maker->module : "";
     auto& [group, names] = groups_[{without_numbers(name), without_numbers(module), !maker, value.bytes, fate, reason}];
-    names.name.add(maker ? name : "(outside)");
+    names.name.add(maker ? name : "from outside");
     names.module.add(module);
     ++group.values;
     group.bytes = value.bytes;
@@ -142,8 +151,7 @@ class Collector {
     group.reason = reason;
     group.replays += after.replays;
     group.gets += after.gets;
-    const double replay = maker ? maker->cost : 0;
-    group.rebuild_cost += fate == Fate::kept ? replay : static_cast<double>(after.replays) * replay + after.tier_cost;
+    group.rebuild_cost += fate != Fate::kept ? after.rebuild_cost : maker ? maker->cost : 0;
     group.freed_at_peak += freed;
     fates_.byte_cost += before.byte_cost;
     if (!maker) return;
@@ -217,7 +225,7 @@ std::string sentence(const Trace& trace, const ValueGroup& group) {
     case Reason::unneeded: return "nobody needs it again, so it goes at once";
     case Reason::in_use: return "it is in use until its last need, or held by the program";
     case Reason::needed_at_peak: return "it is needed at the peak";
-    case Reason::not_worth_it: return fmt::format("there is room for it; rebuilding would cost {} or more", cost);
+    case Reason::not_worth_it: return fmt::format("it could be forgotten; rebuilding would cost {} or more", cost);
   }
   return "";
 }

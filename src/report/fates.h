@@ -36,7 +36,9 @@ struct ValueGroup {
   Fate fate = Fate::kept;
   Reason reason = Reason::not_worth_it;
   std::size_t replays = 0, gets = 0;  // of all
-  double rebuild_cost = 0;  // of all: replays of the makers, puts and gets; if kept, of replaying each maker once
+  // Of all: replays, shared by bytes among the outputs they bring back, puts and gets. Of what is kept: replaying each
+  // maker once.
+  double rebuild_cost = 0;
   Bytes freed_at_peak = 0;  // of all
 };
 

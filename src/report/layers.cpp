@@ -22,16 +22,16 @@ bool is_there_throughout(const Trace& trace, Id v) {
   return !value.maker && value.held == Stretch{0, trace.moment_count() - 1};
 }
 
-Layer layer_of(const Trace& trace, const Residence& residence) {
+MemoryLayer layer_of(const Trace& trace, const Residence& residence) {
   switch (residence.origin) {
     case Residence::Origin::outside:
-      return is_there_throughout(trace, residence.value) ? Layer::parameters : Layer::kept;
-    case Residence::Origin::run: return Layer::kept;
+      return is_there_throughout(trace, residence.value) ? MemoryLayer::parameters : MemoryLayer::kept;
+    case Residence::Origin::run: return MemoryLayer::kept;
     case Residence::Origin::replay:
-    case Residence::Origin::get: return Layer::replayed;
-    case Residence::Origin::put: return Layer::packed;
+    case Residence::Origin::get: return MemoryLayer::replayed;
+    case Residence::Origin::put: return MemoryLayer::packed;
   }
-  return Layer::other;
+  return MemoryLayer::other;
 }
 
 double cost_of(const Trace& trace, const Plan& plan, const Action& action) {
@@ -47,14 +47,14 @@ double cost_of(const Trace& trace, const Plan& plan, const Action& action) {
 
 }  // namespace
 
-std::string_view name(Layer layer) {
+std::string_view name(MemoryLayer layer) {
   switch (layer) {
-    case Layer::parameters: return "parameters and optimizer";
-    case Layer::gradients: return "gradients";
-    case Layer::kept: return "kept";
-    case Layer::packed: return "packed";
-    case Layer::replayed: return "replayed";
-    case Layer::other: return "other";
+    case MemoryLayer::parameters: return "parameters and optimizer";
+    case MemoryLayer::gradients: return "gradients";
+    case MemoryLayer::kept: return "kept";
+    case MemoryLayer::packed: return "packed";
+    case MemoryLayer::replayed: return "replayed";
+    case MemoryLayer::other: return "other";
   }
   return "";
 }
@@ -89,10 +89,10 @@ std::vector<LayerBytes> layers_of(const Trace& trace, const Plan& plan, const Si
     if (action.kind != Action::Kind::drop) at = std::min(next, trace.moment_count() - 1);
     if (action.kind == Action::Kind::run) ++next;
     if (at != nowhere) {
-      layers[i][Layer::parameters] += throughout;
-      layers[i][Layer::gradients] += lasting[at] - throughout;
+      layers[i][MemoryLayer::parameters] += throughout;
+      layers[i][MemoryLayer::gradients] += lasting[at] - throughout;
     }
-    layers[i][Layer::other] = simulation.live[i] - layers[i].total();
+    layers[i][MemoryLayer::other] = simulation.live[i] - layers[i].total();
   }
   return layers;
 }

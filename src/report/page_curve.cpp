@@ -11,7 +11,7 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t points_drawn = 40;
+constexpr std::size_t points_drawn = 40, points_written = 12;
 
 std::string picture(const PageData& data, const Curve& curve, bool narrow) {
   CurveForm form{.width = narrow ? 420.0 : 640.0,
@@ -41,9 +41,9 @@ std::string table(const Curve& curve) {
     if (curve.points[i].result) rows += row(curve, i);
   }
   return fmt::format(
-      "<details>\n<summary>The curve in numbers</summary>\n<table class=\"numbers\">\n<thead><tr><th "
+      "<table class=\"numbers\">\n<thead><tr><th "
       "scope=\"col\">budget</th><th scope=\"col\">share</th><th scope=\"col\">overhead</th><th scope=\"col\">at "
-      "least</th><th scope=\"col\">replays</th></tr></thead>\n<tbody>\n{}</tbody>\n</table>\n</details>\n",
+      "least</th><th scope=\"col\">replays</th></tr></thead>\n<tbody>\n{}</tbody>\n</table>\n",
       rows);
 }
 
@@ -73,7 +73,8 @@ std::string curve_section(const PageData& data) {
   const Curve curve = thinned(*data.input.curve, points_drawn);
   std::string text = "<section aria-labelledby=\"curve\">\n<h2 id=\"curve\">Overhead against budget</h2>\n";
   text += fmt::format("<p>{}</p>\n", xml_text(advice(curve), 500));
-  return text + picture(data, curve, false) + picture(data, curve, true) + table(curve) + "</section>\n";
+  return text + "<div class=\"beside\">\n" + picture(data, curve, false) + picture(data, curve, true) +
+         table(thinned(curve, points_written)) + "</div>\n</section>\n";
 }
 
 }  // namespace reprise

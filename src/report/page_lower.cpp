@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
+#include "report/number_pattern.h"
 #include "report/page_parts.h"
 #include "report/svg.h"
 #include "report/words.h"
@@ -17,17 +19,35 @@ std::string paragraph(std::string_view text) {
   return fmt::format("<p>{}</p>\n", xml_text(text, 800));
 }
 
+// The largest ones, those that are alike as one: "24 values from outside, 1.12 GiB".
 std::string list_of(const Trace& trace, const std::vector<Id>& values) {
+  struct Alike {
+    NumberPattern name;
+    std::size_t values = 0;
+    Bytes bytes = 0;
+  };
+  std::map<std::pair<std::string, Bytes>, std::size_t> places;
+  std::vector<Alike> list;
+  for (const Id v : values) {
+    const Value& value = trace.values[v];
+    const std::string name = value.maker ? fmt::format("of '{}'", trace.operators[*value.maker].name) : "from outside";
+    const auto [place, added] = places.try_emplace({without_numbers(name), value.bytes}, list.size());
+    if (added) list.emplace_back();
+    Alike& alike = list[place->second];
+    alike.name.add(name);
+    ++alike.values;
+    alike.bytes += value.bytes;
+  }
+  std::stable_sort(list.begin(), list.end(), [](const Alike& a, const Alike& b) { return a.bytes > b.bytes; });
   std::string items;
-  const std::size_t named = std::min(values_named, values.size());
-  for (std::size_t i = 0; i < named; ++i) {
-    items += fmt::format("<li>{}</li>\n", xml_text(describe_value(trace, values[i]), 120));
+  Bytes rest = 0;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (i >= values_named) rest += list[i].bytes;
+    if (i >= values_named) continue;
+    items += fmt::format("<li>{} {}, {}</li>\n", count(list[i].values, "value"), html(list[i].name.text()),
+                         format_bytes(list[i].bytes));
   }
-  if (named < values.size()) {
-    Bytes rest = 0;
-    for (std::size_t i = named; i < values.size(); ++i) rest += trace.values[values[i]].bytes;
-    items += fmt::format("<li>and {} more with {}</li>\n", values.size() - named, format_bytes(rest));
-  }
+  if (rest > 0) items += fmt::format("<li>and others with {}</li>\n", format_bytes(rest));
   return items.empty() ? "" : "<ul>\n" + items + "</ul>\n";
 }
 
@@ -63,11 +83,11 @@ std::string floor_part(const PageData& data) {
   const Bytes other = trace.moments[floor.moment].other, workspace = trace.workspace(floor.moment);
   const Bytes values = std::max<Bytes>(0, floor.bytes - other - workspace);
   std::string text = fmt::format(
-      "<p>No plan whatsoever needs less than {} ({} of everything). That is set by {}: it needs {} of values, {} of "
-      "workspace and {} of other bytes at once.</p>\n",
+      "<p>No plan whatsoever needs less than {} ({} of everything). That is set by {}, with {} of values{} and {} of "
+      "other bytes at once.</p>\n",
       number("floor_bytes", floor.bytes, format_bytes(floor.bytes)), share_of(floor.bytes, data.before.peak),
-      xml_text(describe_moment(trace, floor.moment), 120), format_bytes(values), format_bytes(workspace),
-      format_bytes(other));
+      xml_text(describe_moment(trace, floor.moment), 120), format_bytes(values),
+      workspace > 0 ? fmt::format(", {} of workspace", format_bytes(workspace)) : "", format_bytes(other));
   text += list_of(trace, floor.values) + paragraph(floor_advice(other, workspace, values, floor.bytes));
   if (const Curve* const curve = data.input.curve; curve && curve->smallest > floor.bytes) {
     text += paragraph(fmt::format(

@@ -42,7 +42,7 @@ class MemoryPicture {
     add(R"(<figure class="memory" data-side="{}">)", side);
     add("<figcaption><strong>{}</strong> {}</figcaption>", after ? "After." : "Before.",
         after ? "The plan is followed." : "Everything is kept until its last use.");
-    add(R"(<div class="plot"><div class="frame" tabindex="0" aria-label="{}, moment by moment: left and right arrow keys">)",
+    add(R"(<div class="plot"><div class="frame" tabindex="0" role="group" aria-label="{}, moment by moment: left and right arrow keys">)",
         after ? "After" : "Before");
     draw_areas(columns, after, simulation.peak);
     text_ += R"(<i class="cursor" hidden></i>)";
@@ -52,17 +52,29 @@ class MemoryPicture {
     }
     add("</div>");
     draw_labels();
-    add("</div>\n<p class=\"readout\" aria-live=\"polite\">{}</p>\n</figure>", peak_sentence(columns, simulation.peak));
+    add("</div>\n<p class=\"readout\" aria-live=\"polite\">{}</p>\n</figure>",
+        peak_sentence(columns, simulation.peak, after));
     return std::move(text_);
   }
 
-  // What is live at the peaks, in numbers: the key to the colours as well.
+  // What the colours are, for those layers that are there.
+  std::string legend() const {
+    std::string items;
+    for (std::size_t i = 0; i < layer_count; ++i) {
+      if (!is_drawn(i)) continue;
+      items += fmt::format("<li><i class=\"swatch {}\"></i>{}</li>\n", classes[i], name(static_cast<MemoryLayer>(i)));
+    }
+    return "<ul class=\"legend\">\n" + items + "</ul>\n";
+  }
+
+  // What is live at the peaks, in numbers.
   std::string key() const {
     const LayerBytes before = at_peak(data_.columns_before);
     std::string rows;
     for (std::size_t i = layer_count; i-- > 0;) {  // as in the picture, from the top
+      if (!is_drawn(i)) continue;
       rows += fmt::format(R"(<tr><th scope="row"><i class="swatch {}"></i>{}</th><td>{}</td>{}</tr>)", classes[i],
-                          name(static_cast<Layer>(i)), format_bytes(before.of[i]), after_cell(i));
+                          name(static_cast<MemoryLayer>(i)), format_bytes(before.of[i]), after_cell(i));
       rows += '\n';
     }
     const std::string total = data_.after ? fmt::format("<td>{}</td>", format_bytes(data_.after->peak)) : std::string();
@@ -98,6 +110,26 @@ class MemoryPicture {
     return columns.layers.empty() ? LayerBytes{} : columns.layers[peak_column(columns)];
   }
 
+  // Whether there is anything of it, before or after.
+  [[nodiscard]] bool is_drawn(std::size_t layer) const {
+    const auto some = [layer](const Columns& columns) {
+      return std::any_of(columns.layers.begin(), columns.layers.end(),
+                         [layer](const LayerBytes& column) { return column.of[layer] > 0; });
+    };
+    return some(data_.columns_before) || (data_.columns_after && some(*data_.columns_after));
+  }
+
+  // Where the first event is, as a share of the step without Reprise; none: there is no event.
+  [[nodiscard]] std::optional<double> backward_begins(bool after) const {
+    const Plan& plan = after ? data_.plan() : data_.everything;
+    const std::vector<double> costs = costs_before(data_.trace, plan);
+    for (std::size_t i = 0; plain_ > 0 && i < plan.actions.size(); ++i) {
+      const Action& action = plan.actions[i];
+      if (action.kind == Action::Kind::run && !data_.trace.moments[action.target].runs) return costs[i] / plain_;
+    }
+    return std::nullopt;
+  }
+
   void draw_areas(const Columns& columns, bool after, Bytes peak) {
     add(R"(<svg viewBox="0 0 {0} {0}" preserveAspectRatio="none" role="img" aria-label="Live bytes over the step, {1}: at most {2}">)",
         box, after ? "after" : "before", format_bytes(peak));
@@ -106,6 +138,10 @@ class MemoryPicture {
     }
     // Each area reaches down to the ground, and the ones below it are painted over it.
     for (std::size_t layer = layer_count; layer-- > 0;) draw_area(columns, layer);
+    if (const auto share = backward_begins(after)) {
+      add(R"(<path class="backward" d="M{:.1f},0 V{}"><title>backward begins</title></path>)",
+          box * *share / most_share_, box);
+    }
     if (data_.after) {
       add(R"(<path class="budget" d="M0,{:.1f} H{}"><title>budget: {}</title></path>)",
           y_of(static_cast<double>(data_.plan().budget)), box, format_bytes(data_.plan().budget));
@@ -133,7 +169,7 @@ class MemoryPicture {
     }
     if (most == 0) return;
     add(R"(<path class="{}" d="{}H{:.1f}V{}Z"><title>{}: at most {}, {} at the peak</title></path>)", classes[layer],
-        path, x_of(count), box, name(static_cast<Layer>(layer)), format_bytes(most),
+        path, x_of(count), box, name(static_cast<MemoryLayer>(layer)), format_bytes(most),
         format_bytes(at_peak(columns).of[layer]));
   }
 
@@ -147,12 +183,14 @@ class MemoryPicture {
     }
   }
 
-  [[nodiscard]] std::string peak_sentence(const Columns& columns, Bytes peak) const {
+  [[nodiscard]] std::string peak_sentence(const Columns& columns, Bytes peak, bool after) const {
     if (columns.layers.empty()) return "Nothing runs.";
     const std::size_t column = peak_column(columns);
     const double share = most_share_ * width_of(columns) * (static_cast<double>(column) + 0.5) /
                          static_cast<double>(columns.layers.size());
-    return fmt::format("Peak: {} live, at {} of the step.", format_bytes(peak), html(percent(share)));
+    const auto begins = backward_begins(after);
+    return fmt::format("Peak: {} live, at {} of the step.{}", format_bytes(peak), html(percent(share)),
+                       begins ? fmt::format(" Backward begins at {}.", html(percent(*begins))) : "");
   }
 
   [[nodiscard]] std::string after_cell(std::size_t layer) const {
@@ -172,9 +210,9 @@ class MemoryPicture {
 std::string memory_section(const PageData& data) {
   MemoryPicture picture(data);
   std::string text = "<section aria-labelledby=\"memory\">\n<h2 id=\"memory\">Memory over the step</h2>\n";
-  text += picture.draw(false);
+  text += "<p>Live bytes, by what they are. Time is a share of the step without Reprise.</p>\n";
+  text += picture.legend() + picture.draw(false);
   if (data.after) text += picture.draw(true);
-  text += "<p class=\"axis soft\">Across: time, as a share of the step without Reprise. Up: live bytes.</p>\n";
   return text + picture.key() + "</section>\n";
 }
 

@@ -46,7 +46,7 @@ Json side(const Trace& trace, const Plan& plan, const Simulation& simulation, co
 
 std::string page_numbers(const PageData& data) {
   Json names = Json::array();
-  for (std::size_t i = 0; i < layer_count; ++i) names.push_back(name(static_cast<Layer>(i)));
+  for (std::size_t i = 0; i < layer_count; ++i) names.push_back(name(static_cast<MemoryLayer>(i)));
   const auto if_planned = [&](auto value) { return data.after ? Json(value) : Json(nullptr); };
   const Simulation& simulation = data.simulation();
   Json json = {{"name", cut(data.trace.name)},

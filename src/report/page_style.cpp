@@ -14,7 +14,7 @@ std::string_view page_style() {
 @media screen and (prefers-color-scheme: dark) {
   :root {
     --paper: #0d1117; --ink: #e6edf3; --soft: #9aa4af; --rule: #30363d; --card: #161b22; --accent: #62b0ff;
-    --parameters: #7d8590; --gradients: #cc79a7; --kept: #3d9bd9; --packed: #e69f00; --replayed: #1fb98a; --other: #4a535e;
+    --parameters: #7d8590; --gradients: #cc79a7; --kept: #3d9bd9; --packed: #e69f00; --replayed: #1fb98a; --other: #5b6672;
     --budget: #ff8a80;
   }
 }
@@ -35,13 +35,15 @@ small { font-size: 0.8125rem; color: var(--soft); font-weight: 400; }
 .over { margin: 0 0 0.25rem; color: var(--accent); font-size: 0.8125rem; font-weight: 600; letter-spacing: 0.08em; text-transform: uppercase; }
 .verdict { margin: 1.75rem 0 1.25rem; font-size: clamp(1.15rem, 2.8vw, 1.4rem); line-height: 1.4; }
 
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.75rem, 1fr)); gap: 0.625rem; margin: 0; }
+.tiles { display: grid; grid-template-columns: repeat(6, 1fr); gap: 0.625rem; margin: 0; }
 .tile { padding: 0.75rem 0.875rem; border: 1px solid var(--rule); border-radius: 0.625rem; background: var(--card); }
 .tile dt { color: var(--soft); font-size: 0.8125rem; }
-.tile dd { margin: 0; font-size: 1.35rem; font-weight: 600; line-height: 1.35; }
-.tile small { display: block; }
+.tile dd { margin: 0; font-size: 1.2rem; font-weight: 600; line-height: 1.35; }
+.tile data { white-space: nowrap; }
+.tile small { display: block; line-height: 1.3; }
 
-figure { margin: 1rem 0 1.25rem; }
+.legend { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; padding: 0; list-style: none; font-size: 0.875rem; }
+figure { margin: 1rem 0 0.75rem; }
 figcaption { margin-bottom: 0.5rem; }
 .plot { position: relative; margin: 0 0.5rem 1.75rem 4.25rem; height: clamp(10rem, 30vw, 15rem); font-size: 0.75rem; color: var(--soft); }
 .frame { position: absolute; inset: 0; border-bottom: 1px solid var(--soft); cursor: crosshair; }
@@ -49,13 +51,13 @@ figcaption { margin-bottom: 0.5rem; }
 .frame svg { display: block; width: 100%; height: 100%; }
 .frame .grid { stroke: var(--rule); stroke-width: 1; vector-effect: non-scaling-stroke; }
 .frame .budget { fill: none; stroke: var(--budget); stroke-width: 2; stroke-dasharray: 6 4; vector-effect: non-scaling-stroke; }
+.frame .backward { fill: none; stroke: var(--soft); stroke-width: 1; stroke-dasharray: 2 3; vector-effect: non-scaling-stroke; }
 .limit { position: absolute; right: 0.25rem; margin-bottom: 0.25rem; padding: 0 0.3rem; line-height: 1.3; border-radius: 0.25rem; background: var(--paper); color: var(--budget); font-weight: 600; pointer-events: none; }
 .cursor { position: absolute; top: 0; bottom: 0; width: 1px; background: var(--ink); pointer-events: none; }
 .y, .x { position: absolute; line-height: 1; white-space: nowrap; }
 .y { right: calc(100% + 0.5rem); transform: translateY(50%); }
 .x { top: calc(100% + 0.5rem); transform: translateX(-50%); }
 .readout { min-height: 2.9em; margin: 0 0 0 4.25rem; max-width: none; color: var(--soft); font-size: 0.8125rem; line-height: 1.45; }
-.axis { margin-left: 4.25rem; }
 path.parameters { fill: var(--parameters); } path.gradients { fill: var(--gradients); } path.kept { fill: var(--kept); }
 path.packed { fill: var(--packed); } path.replayed { fill: var(--replayed); } path.other { fill: var(--other); }
 .swatch { display: inline-block; width: 0.75em; height: 0.75em; margin-right: 0.5em; border-radius: 0.2em; }
@@ -72,45 +74,55 @@ thead th { color: var(--soft); font-size: 0.8125rem; white-space: nowrap; }
 tfoot th, tfoot td { font-weight: 600; border-bottom: 0; }
 .key { max-width: 32rem; margin: 1.25rem 0 0; }
 .key td, .key thead th + th, .numbers td, .numbers thead th + th { text-align: right; }
-.numbers { max-width: 40rem; }
-.marked { background: var(--card); }
+.key td, .numbers td, .numbers th { white-space: nowrap; }
+.marked { background: var(--card); font-weight: 600; }
+.marked th { font-weight: 600; }
 .values .module { display: block; }
 .values td { white-space: nowrap; }
 .values .why { white-space: normal; min-width: 14rem; }
-.share { position: relative; min-width: 7rem; }
-.share span:last-child { position: relative; }
-.share .bar { position: absolute; left: 0; bottom: 0; height: 3px; border-radius: 2px; background: var(--accent); }
-details { margin: 1rem 0; }
-summary { cursor: pointer; color: var(--accent); }
+.values tbody th { min-width: 13rem; }
+.share { min-width: 6rem; }
+.bar { display: block; height: 4px; margin-top: 3px; border-radius: 2px; background: var(--accent); }
 .reprise { display: block; width: 100%; height: auto; }
-.wide { max-width: 38rem; }
-.narrow { display: none; max-width: 26rem; }
+.beside { display: grid; grid-template-columns: minmax(0, 1.35fr) minmax(0, 1fr); gap: 1.5rem 2.5rem; align-items: start; margin-top: 1rem; }
+.narrow { display: none; }
 footer { margin-top: 3rem; border-top: 1px solid var(--rule); font-size: 0.875rem; }
 footer h2 { margin-top: 1.5rem; font-size: 1rem; }
 .words dt { font-weight: 600; }
 .words dd { margin: 0 0 0.6rem; max-width: 48rem; color: var(--soft); }
 
-@media (max-width: 48rem) {
+@media screen and (max-width: 60rem) {
+  .tiles { grid-template-columns: repeat(3, 1fr); }
   .values thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   .values, .values tbody { display: block; }
-  .values tr { display: grid; grid-template-columns: 1fr 1fr; gap: 0.3rem 1rem; padding: 0.75rem 0; border-bottom: 1px solid var(--rule); }
+  .values tr { display: grid; grid-template-columns: repeat(3, 1fr); gap: 0.3rem 1rem; padding: 0.75rem 0; border-bottom: 1px solid var(--rule); }
   .values th, .values td { display: block; padding: 0; border: 0; white-space: normal; min-width: 0; }
   .values tbody th, .values .why { grid-column: 1 / -1; }
   .values tbody th { font-weight: 600; }
   .values td::before { content: attr(data-label); display: block; color: var(--soft); font-size: 0.75rem; }
   .values .why::before { content: none; }
-  .share { padding-bottom: 5px !important; }
+  .beside { grid-template-columns: minmax(0, 40rem); }
 }
-@media (max-width: 32rem) {
+@media screen and (max-width: 32rem) {
+  .tiles, .values tr { grid-template-columns: repeat(2, 1fr); }
   .wide { display: none; }
   .narrow { display: block; }
-  .plot, .readout, .axis { margin-left: 3.9rem; }
+  th, td { padding-left: 0.25rem; padding-right: 0.25rem; }
+  th:last-child, td:last-child { padding-right: 0; }
+  .numbers { font-size: 0.8125rem; }
+  .numbers thead th { font-size: 0.75rem; }
+  .numbers small { display: none; }
+  .plot, .readout { margin-left: 3.9rem; }
 }
 @media print {
-  body { max-width: none; padding: 0; font-size: 10pt; }
-  section, figure, tr, .tile { break-inside: avoid; }
-  section[aria-labelledby="values"] { break-inside: auto; }
-  h2, h3 { break-after: avoid; }
+  @page { margin: 14mm; }
+  html { font-size: 8.5pt; }
+  body { max-width: none; padding: 0; }
+  h2 { margin-top: 2rem; }
+  figure, tr, .tile, .key, .beside, .words dd { break-inside: avoid; }
+  h2, h3, thead, .words dt { break-after: avoid; }
+  .values .why { min-width: 0; }
+  .values tbody th { min-width: 12rem; }
   path, .swatch, .bar, .tile { -webkit-print-color-adjust: exact; print-color-adjust: exact; }
 }
 )css";

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "report/page_parts.h"
+#include "report/svg.h"
 #include "report/words.h"
 #include "reprise/trace/amount.h"
 
@@ -12,12 +13,11 @@ namespace {
 
 constexpr std::size_t values_shown = 20, names_shown = 12;
 
-// A bar of this share, with the number in front of it.
-std::string share_cell(double part, double whole) {
-  const double share = whole > 0 ? part / whole : 0;
+// Bytes times time as a share of that of all values, with a bar that is full for the largest of the table.
+std::string share_cell(double part, double largest, double whole) {
   return fmt::format(
-      R"(<td class="share" data-label="bytes × time"><span class="bar" style="width:{:.1f}%"></span><span>{}</span></td>)",
-      100 * std::clamp(share, 0.0, 1.0), html(small_percent(share)));
+      R"(<td class="share" data-label="bytes × time">{}<span class="bar" style="width:{:.1f}%"></span></td>)",
+      html(percent(whole > 0 ? part / whole : 0)), largest > 0 ? 100 * part / largest : 0);
 }
 
 const char* class_of(Fate fate) {
@@ -38,8 +38,8 @@ std::string value_row(const PageData& data, const ValueGroup& group) {
       "<tr><th scope=\"row\">{}{}</th><td data-label=\"bytes\">{}</td>{}<td data-label=\"what happens\"><i "
       "class=\"swatch {}\"></i>{}</td><td class=\"why\" data-label=\"why\">{}</td></tr>\n",
       html(group.name.empty() ? "(no name)" : group.name), module, bytes,
-      share_cell(group.byte_cost, data.fates.byte_cost), class_of(group.fate), what_happens(group),
-      html(sentence(data.trace, group)));
+      share_cell(group.byte_cost, data.fates.values.front().byte_cost, data.fates.byte_cost), class_of(group.fate),
+      what_happens(group), xml_text(sentence(data.trace, group), 200));
 }
 
 std::string values_table(const PageData& data) {
@@ -76,8 +76,9 @@ std::string names_table(const PageData& data, std::string_view what, const std::
         "<tr><th scope=\"row\">{}</th><td data-label=\"values\">{}</td><td data-label=\"bytes\">{}</td>{}<td "
         "data-label=\"after\">{}</td><td data-label=\"replays\">{}</td><td data-label=\"their cost\">{}</td></tr>\n",
         html(group.name.empty() ? "(no name)" : group.name), group.values, format_bytes(group.bytes),
-        share_cell(group.byte_cost, whole), html(small_percent(whole > 0 ? group.byte_cost_after / whole : 0)),
-        group.replays, html(small_percent(step > 0 ? group.replay_cost / step : 0)));
+        share_cell(group.byte_cost, groups.front().byte_cost, whole),
+        html(percent(whole > 0 ? group.byte_cost_after / whole : 0)), group.replays,
+        html(small_percent(step > 0 ? group.replay_cost / step : 0)));
   }
   return fmt::format(
       "<h3>By {0}</h3>\n<table class=\"values\">\n<thead><tr><th scope=\"col\">{0}</th><th "

@@ -122,17 +122,37 @@ def awkward_trace():
             "operators": operators, "values": values, "moments": moments, "tiers": tiers}
 
 
+def training_step():
+    """A step as a session records it: 40 layers of four operators, packed masks, gradients that grow."""
+    mebibyte, layers = 1 << 20, 40
+    operators, values, moments, tiers = [], [{"bytes": 8 * mebibyte}], [], []
+    for layer in range(layers):
+        for name, size, cost in [("aten::native_layer_norm", 8, 1), ("aten::mm", 24, 9), ("aten::gelu", 24, 2),
+                                 ("aten::native_dropout", 8, 2)]:
+            operators.append({"name": name, "inputs": [len(values) - 1], "outputs": [len(values)], "cost": cost,
+                              "module": f"blocks.{layer}"})
+            values.append({"bytes": size * mebibyte, "maker": len(operators) - 1})
+            moments.append({"runs": len(operators) - 1, "other": 400 * mebibyte})
+        tiers.append([len(values) - 1, mebibyte // 4, 0.2, 0.2])
+    for i in reversed(range(len(operators))):
+        moments.append({"name": operators[i]["name"] + " backward", "needs": [i, i + 1], "cost": 6,
+                        "other": (408 + 2 * (len(operators) - i)) * mebibyte})
+    return {"format": "reprise-trace", "version": 1, "name": "a training step", "operators": operators,
+            "values": values, "moments": moments,
+            "tiers": [{"name": "packed", "in_budget": True, "values": tiers}]}
+
+
 def make_pages(reprise, folder):
     """Pages and what the command says about their plans: {name: (page, simulation)}."""
-    awkward, graph, example = folder / "awkward.json", folder / "graph.json", folder / "example.json"
+    awkward, graph, step = folder / "awkward.json", folder / "graph.json", folder / "step.json"
+    step.write_text(json.dumps(training_step()))
     awkward.write_text(json.dumps(awkward_trace()))
     graph.write_text(json.dumps({"cost": [1] * 30, "size": [1000 + i for i in range(30)],
                                  "edges": [[i, i + 1] for i in range(29)] + [[i, 29 - i] for i in range(14)]}))
-    run(reprise, "example", "--output", example)
     pages = {}
-    for trace, budget, more in [(example, "0.5x", []), (awkward, "0.8x", []), (graph, "1x", ["--no-curve"])]:
+    for trace, budget, more in [(step, "0.5x", []), (awkward, "0.8x", []), (graph, "1x", ["--no-curve"])]:
         plan, page = trace.with_suffix(".plan"), trace.with_suffix(".html")
-        planned = json.loads(run(reprise, "plan", trace, "--budget", budget, "--moves", 500, "--json", "--output", plan))
+        planned = json.loads(run(reprise, "plan", trace, "--budget", budget, "--time-limit", 0.5, "--json", "--output", plan))
         run(reprise, "report", trace, plan, "--time-limit", 1, "--output", page, *more)
         proven = json.loads(run(reprise, "simulate", trace, plan, "--json"))
         for key in ["peak_bytes", "budget_bytes", "replays", "puts", "cost"]:

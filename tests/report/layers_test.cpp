@@ -22,7 +22,7 @@ Bytes lasting(const Trace& trace, Id moment) {
 }
 
 TEST(Layers, TogetherAreTheLiveBytesAtEveryActionOfRandomPlans) {
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
     testing::Random random(seed);
     const Trace trace = seed % 3 == 0 ? testing::random_training_step(seed, 6) : testing::random_trace(seed);
     const Plan plan = testing::random_valid_plan(random, trace);
@@ -36,8 +36,8 @@ TEST(Layers, TogetherAreTheLiveBytesAtEveryActionOfRandomPlans) {
       // The rest is what the trace says, and not just what is left over.
       if (plan.actions[i].kind != Action::Kind::run) continue;
       const Id m = plan.actions[i].target;
-      ASSERT_EQ(layers[i][Layer::gradients], lasting(trace, m) - lasting(trace, 0));
-      ASSERT_EQ(layers[i][Layer::other], trace.moments[m].other - lasting(trace, m) + trace.workspace(m))
+      ASSERT_EQ(layers[i][MemoryLayer::gradients], lasting(trace, m) - lasting(trace, 0));
+      ASSERT_EQ(layers[i][MemoryLayer::other], trace.moments[m].other - lasting(trace, m) + trace.workspace(m))
           << "seed " << seed << ", action " << i;
     }
   }
@@ -73,7 +73,7 @@ TEST(Layers, TellApartWhatIsKeptPackedAndReplayed) {
 }
 
 TEST(Layers, InColumnsKeepThePeak) {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
     testing::Random random(seed);
     const Trace trace = testing::random_trace(seed);
     const Plan plan = testing::random_valid_plan(random, trace);

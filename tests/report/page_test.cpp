@@ -49,9 +49,9 @@ void expect_shown_as_in_json(const std::string& page) {
 
 class Page : public ::testing::Test {
  protected:
-  const Trace trace_ = testing::random_training_step(8, 12);
+  const Trace trace_ = testing::random_training_step(8, 20);
   const PlanResult result_ =
-      make_plan(trace_, {.budget = parse_budget("0.7x", keep_everything(trace_).budget), .moves = 2000});
+      make_plan(trace_, {.budget = parse_budget("0.8x", keep_everything(trace_).budget), .moves = 2000});
 };
 
 TEST_F(Page, HasTheNumbersOfTheInterpreter) {

@@ -42,7 +42,8 @@ TEST_F(Usage, MissingAndUnknownArguments) {
   expect_refused({"plan", file_, "--budget", "1x", "--fast"}, "not understood: --fast");
   expect_refused({"plan", file_, "--budget", "1x", "--budget", "2x"}, "--budget can be given only once");
   expect_refused({"simulate", file_}, "PLAN is missing");
-  expect_refused({"inspect", file_, "more"}, "not understood: more");
+  expect_refused({"planners", "more"}, "not understood: more");
+  expect_refused({"inspect", file_, "plan.json", "more"}, "not understood: more");
 }
 
 TEST_F(Usage, ValuesThatAnOptionCannotHave) {
@@ -86,7 +87,7 @@ TEST_F(Usage, FilesThatCannotBeWrittenAreFoundOutBeforePlanning) {
 }
 
 TEST_F(Usage, HelpIsPrintedOnStdoutAndFitsATerminal) {
-  for (const std::string command : {"", "plan", "simulate", "curve", "inspect", "planners", "example"}) {
+  for (const std::string command : {"", "plan", "simulate", "curve", "inspect", "report", "planners", "example"}) {
     const Outcome outcome = command.empty() ? run_command({"--help"}) : run_command({command, "--help"});
     EXPECT_EQ(outcome.code, 0);
     EXPECT_EQ(outcome.err, "");

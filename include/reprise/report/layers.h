@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -22,15 +23,15 @@
 
 namespace reprise {
 
-enum class Layer : std::uint8_t { parameters, gradients, kept, packed, replayed, other };
+enum class MemoryLayer : std::uint8_t { parameters, gradients, kept, packed, replayed, other };
 inline constexpr std::size_t layer_count = 6;
-[[nodiscard]] std::string_view name(Layer);  // "parameters and optimizer", "gradients", ...
+[[nodiscard]] std::string_view name(MemoryLayer);  // "parameters and optimizer", "gradients", ...
 
 // One number for each layer, from `parameters` to `other`.
 struct LayerBytes {
   std::array<Bytes, layer_count> of = {};
-  [[nodiscard]] Bytes& operator[](Layer layer) { return of[static_cast<std::size_t>(layer)]; }
-  [[nodiscard]] Bytes operator[](Layer layer) const { return of[static_cast<std::size_t>(layer)]; }
+  [[nodiscard]] Bytes& operator[](MemoryLayer layer) { return of[static_cast<std::size_t>(layer)]; }
+  [[nodiscard]] Bytes operator[](MemoryLayer layer) const { return of[static_cast<std::size_t>(layer)]; }
   [[nodiscard]] Bytes total() const;
   bool operator==(const LayerBytes&) const = default;
 };
