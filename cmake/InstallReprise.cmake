@@ -1,11 +1,16 @@
-# `cmake --install`: headers, library, command, licence, and the package behind find_package(Reprise).
+# `cmake --install`: headers, library, command, documents, examples to read, and the packages behind
+# find_package(Reprise) and pkg-config.
 
 include(CMakePackageConfigHelpers)
 set(package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/Reprise)
 
 install(TARGETS reprise EXPORT RepriseTargets)
 install(DIRECTORY include/reprise DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# Links between the documents lead to each other here, too.
+set(document_directory ${CMAKE_INSTALL_DATAROOTDIR}/doc/reprise)
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${document_directory})
+install(DIRECTORY docs examples DESTINATION ${document_directory}
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.cpp" PATTERN "*.h")
 if(TARGET reprise_command)
   install(TARGETS reprise_command)
 endif()
@@ -18,6 +23,7 @@ endif()
 
 install(EXPORT RepriseTargets NAMESPACE Reprise:: DESTINATION ${package_directory})
 get_target_property(REPRISE_LIBRARY_TYPE reprise TYPE)
+include(PkgConfig)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/RepriseConfig.cmake.in RepriseConfig.cmake
   INSTALL_DESTINATION ${package_directory})
 # Before 1.0 every minor version may change the interface.

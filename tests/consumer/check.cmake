@@ -1,5 +1,6 @@
 # Builds and runs the project beside this file with Reprise either `installed` into a folder of its own, or as a
-# `subdirectory` (compiled a second time, so only configured unless REPRISE_LONG is set). See tests/CMakeLists.txt.
+# `subdirectory` (compiled a second time, so only configured unless REPRISE_LONG is set); or, with `pkgconfig`, its
+# programs with nothing but a compiler and pkg-config. See tests/CMakeLists.txt.
 
 function(step)
   execute_process(COMMAND ${ARGN} COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
@@ -15,6 +16,27 @@ foreach(header IN LISTS headers)
 endforeach()
 
 file(REMOVE_RECURSE ${work})
+if(way STREQUAL "pkgconfig")
+  # The folder is moved after installing, which the files of pkg-config have to survive.
+  step(${CMAKE_COMMAND} --install ${build} --config ${config} --prefix ${work}/elsewhere)
+  file(RENAME ${work}/elsewhere ${work}/prefix)
+  set(ENV{PKG_CONFIG_PATH} ${work}/prefix/${libraries}/pkgconfig)
+  set(ENV{LD_LIBRARY_PATH} ${work}/prefix/${libraries}:$ENV{LD_LIBRARY_PATH})  # for a shared Reprise
+  set(programs main reprise)
+  if(torch)
+    list(APPEND programs training reprise-torch)
+  endif()
+  while(programs)
+    list(POP_FRONT programs program package)
+    execute_process(COMMAND ${pkg_config} --cflags --libs ${package}
+      OUTPUT_VARIABLE flags COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
+    separate_arguments(flags UNIX_COMMAND "${flags}")
+    step(${compiler} ${source}/tests/consumer/${program}.cpp ${flags} -o ${work}/${program})
+    step(${work}/${program})
+  endwhile()
+  return()
+endif()
+
 set(options -G ${generator} -D CMAKE_BUILD_TYPE=${config} -D CMAKE_CXX_COMPILER=${compiler}
     -D CMAKE_CXX_COMPILER_LAUNCHER=${launcher} -D REPRISE_TORCH=${torch} -D Torch_DIR=${torch_folder})
 if(way STREQUAL "installed")

@@ -1,0 +1,42 @@
+# reprise.pc and, with LibTorch, reprise-torch.pc: for those who build without CMake.
+
+set(pc_directory ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR} OR IS_ABSOLUTE ${CMAKE_INSTALL_INCLUDEDIR})
+  set(pc_prefix ${CMAKE_INSTALL_PREFIX})
+  set(pc_libdir ${CMAKE_INSTALL_FULL_LIBDIR})
+  set(pc_includedir ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+else()
+  file(RELATIVE_PATH pc_prefix /${pc_directory} /)
+  string(REGEX REPLACE "/$" "" pc_prefix "\${pcfiledir}/${pc_prefix}")
+  set(pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
+  set(pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
+
+# A static library leaves linking what it uses to its user; a shared one has it already.
+set(pc_requires "")
+set(pc_libs "")
+if(REPRISE_LIBRARY_TYPE STREQUAL "STATIC_LIBRARY")
+  set(pc_requires "fmt, libzstd")
+  set(pc_libs -pthread)
+  foreach(library IN LISTS CMAKE_DL_LIBS)
+    string(APPEND pc_libs " -l${library}")
+  endforeach()
+endif()
+set(pc_files reprise.pc)
+
+if(TARGET reprise_torch)
+  cmake_path(SET pc_torch NORMALIZE "${Torch_DIR}/../../..")
+  string(REGEX REPLACE "/$" "" pc_torch "${pc_torch}")
+  # What LibTorch's own package asks for: the ABI of strings, where there is a choice.
+  set(pc_torch_flags "")
+  if(TARGET torch)
+    get_property(pc_torch_flags TARGET torch PROPERTY INTERFACE_COMPILE_OPTIONS)
+    list(JOIN pc_torch_flags " " pc_torch_flags)
+  endif()
+  list(APPEND pc_files reprise-torch.pc)
+endif()
+
+foreach(file IN LISTS pc_files)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/${file}.in ${PROJECT_BINARY_DIR}/generated/${file} @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/generated/${file} DESTINATION ${pc_directory})
+endforeach()
