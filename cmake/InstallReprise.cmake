@@ -13,6 +13,16 @@ install(DIRECTORY docs examples DESTINATION ${document_directory}
   FILES_MATCHING PATTERN "*.md" PATTERN "*.cpp" PATTERN "*.h")
 if(TARGET reprise_command)
   install(TARGETS reprise_command)
+  set(completions ${PROJECT_BINARY_DIR}/generated/completions)
+  install(FILES ${completions}/bash DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions RENAME reprise)
+  install(FILES ${completions}/zsh DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/zsh/site-functions RENAME _reprise)
+  install(FILES ${completions}/fish DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/fish/vendor_completions.d
+    RENAME reprise.fish)
+endif()
+if(TARGET reprise_torch_command)
+  install(TARGETS reprise_torch_command)
+  # Not for linking: the first is preloaded, the second is loaded by it.
+  install(TARGETS reprise_preload reprise_live LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/reprise)
 endif()
 
 if(TARGET reprise_torch)
