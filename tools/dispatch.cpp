@@ -13,22 +13,27 @@ namespace reprise::tools {
 namespace {
 
 constexpr const char* description =
-    "plan what to forget and what to replay, so that training fits a byte budget\n"
+    "train LibTorch models inside a hard byte budget\n"
+    "Training needs the activations of the forward pass again in the backward pass, and they are what fills the "
+    "memory. "
+    "Reprise forgets some, packs others and replays what backward asks for, bit for bit the same, so that live bytes "
+    "never pass the budget.\n"
     "A trace is a record of what a training step does: operators, the values they make, how long they take, when "
-    "backward "
-    "needs what. Reprise reads it from a file and finds out which values to forget, when, and how to get them back, so "
-    "that "
-    "the live bytes never pass a budget and the step takes as little longer as possible.";
+    "backward needs what. `run` and `train` write traces; `plan`, `simulate`, `curve`, `inspect` and `report` study "
+    "them, "
+    "without LibTorch.";
 
 constexpr const char* footer = R"(Start with:
-  reprise train --compare
+  reprise train --compare                             a GPT, plainly and in a third of the memory
+  reprise run --budget 2GiB -- ./my_trainer           a program of yours, as it is
   reprise COMMAND --help
 
 Exit codes:
   0  done
   1  an invalid plan, or a defect of Reprise
   2  wrong usage, a file that cannot be read or written
-  3  no plan was found for this budget
+  3  the budget cannot be kept, or no plan was found for it
+`reprise run` ends with the exit code of the program it runs.
 )";
 
 // One line, whatever happened.

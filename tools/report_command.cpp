@@ -7,6 +7,7 @@
 #include "command.h"
 #include "curve_command.h"
 #include "plan_command.h"
+#include "reprise/report/memory_picture.h"
 #include "reprise/report/page.h"
 #include "reprise/trace/amount.h"
 #include "reprise/trace/error.h"
@@ -20,7 +21,7 @@ struct ReportArguments {
   std::filesystem::path file;
   std::optional<std::filesystem::path> plan;
   std::optional<std::string> budget;
-  std::optional<std::filesystem::path> output;
+  std::optional<std::filesystem::path> output, picture;
   double time_limit = 10;
   std::string title;
   bool no_curve = false;
@@ -89,6 +90,7 @@ int run_report(const ReportArguments& arguments) {
   const Trace trace = load_trace(arguments.file);
   const std::filesystem::path output = arguments.output.value_or(arguments.file.stem().string() + ".html");
   require_writable(output);
+  if (arguments.picture) require_writable(*arguments.picture);
   if (arguments.budget) static_cast<void>(parse_budget_option(*arguments.budget, trace));  // before anybody waits
 
   std::optional<Curve> curve;
@@ -110,6 +112,11 @@ int run_report(const ReportArguments& arguments) {
                                     .summary = nullptr});
   save([&] { write_text(output, page); });
   print_out(output.string() + "\n");
+  if (arguments.picture) {
+    const std::string& title = arguments.title.empty() ? trace.name : arguments.title;
+    save([&] { write_text(*arguments.picture, memory_picture(trace, *plan, title)); });
+    print_out(arguments.picture->string() + "\n");
+  }
   return exit_done;
 }
 
@@ -136,6 +143,11 @@ void add_report(CLI::App& app, Run& run) {
                  "bounds. Default: 10.");
   command->add_option("--title", arguments->title, "What the page is called. Default: the name of the trace.")
       ->type_name("TEXT");
+  command
+      ->add_option(
+          "--picture", arguments->picture,
+          "Write memory over the step, before and after, to this file as well: one SVG picture for a document.")
+      ->type_name("FILE");
   command->add_flag("--no-curve", arguments->no_curve, "Leave out overhead against budget, which takes most time.");
   command->callback([arguments, &run] { run = [arguments] { return run_report(*arguments); }; });
 }

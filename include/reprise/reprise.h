@@ -22,6 +22,7 @@
 #include "reprise/report/inspection.h"
 #include "reprise/report/json.h"
 #include "reprise/report/layers.h"
+#include "reprise/report/memory_picture.h"
 #include "reprise/report/page.h"
 #include "reprise/report/perfetto.h"
 #include "reprise/report/summary.h"

@@ -6,6 +6,7 @@
 #include <ostream>
 #include <string>
 
+#include "paths.h"
 #include "plan/highs.h"
 #include "reprise/plan/planner.h"
 #include "reprise/trace/amount.h"

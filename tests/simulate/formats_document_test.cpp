@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "paths.h"
 #include "reprise/simulate/simulate.h"
 #include "reprise/trace/error.h"
 #include "reprise/trace/files.h"

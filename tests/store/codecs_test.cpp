@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "paths.h"
 #include "reprise/store/codec.h"
 #include "reprise/trace/error.h"
 #include "support/cases.h"

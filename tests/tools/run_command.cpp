@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "paths.h"
+
 namespace reprise::testing {
 
 // Into files, not pipes: a program that prints a lot does not have to be listened to while it runs.

@@ -5,9 +5,13 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "paths.h"
 #include "reprise/plan/planner.h"
 #include "reprise/trace/files.h"
 #include "run_command.h"
+#ifdef REPRISE_WITH_LIBTORCH
+#include "programs.h"
+#endif
 
 namespace reprise {
 namespace {

@@ -1,6 +1,10 @@
 // Wrong usage and bad input: exit code 2, one line on stderr that says what is wrong, nothing on stdout.
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
+
+#include "paths.h"
 #include "reprise/plan/planner.h"
 #include "reprise/trace/files.h"
 #include "run_command.h"
@@ -117,6 +121,28 @@ TEST_F(Usage, PlannersListsThemAll) {
   const Outcome outcome = run_command({"planners"});
   EXPECT_EQ(outcome.code, 0);
   for (const PlannerInfo& planner : planners()) EXPECT_NE(outcome.out.find(planner.name), std::string::npos);
+}
+
+// Every command line of the README and of docs/tuning.md: there is such a command, and it has these options.
+TEST(Documents, NameOnlyCommandsAndOptionsThatThereAre) {
+  int found = 0;
+  for (const char* document : {"README.md", "docs/tuning.md"}) {
+    std::ifstream file(std::string(REPRISE_SOURCE_DIR "/") + document);
+    for (std::string line; std::getline(file, line);) {
+      std::istringstream words(line);
+      std::string program, command;
+      if (!line.starts_with("    ") || !(words >> program >> command)) continue;
+      if (program != "reprise" && !(program == "./run" && command[0] != '-' && command[0] != '#')) continue;
+      ++found;
+      const Outcome help = run_command({command, "--help"});
+      EXPECT_EQ(help.code, 0) << document << ": " << line;
+      for (std::string word; words >> word && word != "--" && word != "#";) {
+        if (!word.starts_with("--")) continue;
+        EXPECT_NE(help.out.find("  " + word), std::string::npos) << document << ": " << line << ": " << word;
+      }
+    }
+  }
+  EXPECT_GE(found, 8);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "paths.h"
 #include "reprise/trace/error.h"
 #include "reprise/trace/files.h"
 
