@@ -11,7 +11,7 @@
 
 namespace {
 
-constexpr int rows = 512, width = 128, layers = 8, micro_batches = 4, updates = 5;
+constexpr int rows = 512, width = 128, layers = 8, micro_batches = 4, updates = 3;
 
 // x + what a small network makes of it.
 struct BlockImpl : torch::nn::Module {
