@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "reprise/trace/timeline.h"
+#include "simulate/residences.h"
 
 namespace reprise {
 namespace {
@@ -28,9 +29,9 @@ class Interpreter {
         timeline_(trace),
         ours_(trace.values.size(), 0),
         held_(trace.values.size(), 0),
-        tier_bytes_(plan.tiers.size(), 0) {
+        tier_bytes_(plan.tiers.size(), 0),
+        residences_(options.record_residences, trace.values.size()) {
     result_.tier_peaks.assign(plan.tiers.size(), 0);
-    if (options.record_residences) begun_.assign(trace.values.size(), Residence{});
     for (Id v = 0; v < trace_.value_count(); ++v) {
       if (timeline_.made_at(v) == nowhere && !trace_.values[v].held) take(v);
     }
@@ -38,15 +39,15 @@ class Interpreter {
 
   Simulation run() {
     if (options_.record_live) result_.live.reserve(plan_.actions.size());
-    std::size_t& at = at_;
     try {
       find_last_gets();
-      for (; at < plan_.actions.size(); ++at) {
-        origin_ = origin_of(plan_.actions[at].kind);
-        execute(plan_.actions[at], at);
-        if (during_ > result_.peak && plan_.actions[at].kind != Action::Kind::drop) {
+      for (; at_ < plan_.actions.size(); ++at_) {
+        const Action& action = plan_.actions[at_];
+        origin_ = origin_of(action.kind);
+        execute(action, at_);
+        if (during_ > result_.peak && action.kind != Action::Kind::drop) {
           result_.peak = during_;
-          result_.peak_action = at;
+          result_.peak_action = at_;
         }
         if (options_.record_live) result_.live.push_back(during_);
       }
@@ -54,9 +55,9 @@ class Interpreter {
         throw Broken{Rule::complete, {}, fmt::format("moment {} {} has not run", next_, quoted(next_))};
       }
     } catch (Broken& broken) {
-      result_.broken = describe(broken, at);
+      result_.broken = describe(broken, at_);
     }
-    end_all_residences();
+    if (options_.record_residences) end_residences();
     return std::move(result_);
   }
 
@@ -159,7 +160,7 @@ class Interpreter {
     tier_bytes_[t] += entry.bytes;
     result_.tier_peaks[t] = std::max(result_.tier_peaks[t], tier_bytes_[t]);
     if (tier.in_budget) counted_tier_bytes_ += entry.bytes;
-    if (options_.record_residences) copies_[key(v, t)] = at;
+    residences_.put(v, t, at);
     occupy(0);
     result_.cost += entry.put_cost;
     result_.tier_cost += entry.put_cost;
@@ -179,10 +180,7 @@ class Interpreter {
       last_get_.erase(key(v, t));
       tier_bytes_[t] -= entry.bytes;
       if (plan_.tiers[t].in_budget) counted_tier_bytes_ -= entry.bytes;
-      if (options_.record_residences) {
-        record({v, Residence::Origin::put, t, copies_[key(v, t)], at + 1});
-        copies_.erase(key(v, t));
-      }
+      residences_.leave_tier(v, t, at + 1);
     }
   }
 
@@ -211,28 +209,18 @@ class Interpreter {
 
   void arrive(Id v) {
     resident_bytes_ += bytes(v);
-    if (!options_.record_residences) return;
-    const bool arrives = origin_ == Residence::Origin::run && timeline_.made_at(v) == nowhere;
-    begun_[v] = {v, arrives ? Residence::Origin::outside : origin_, 0, at_, at_};
+    const bool from_outside = origin_ == Residence::Origin::run && timeline_.made_at(v) == nowhere;
+    residences_.arrive(v, from_outside ? Residence::Origin::outside : origin_, at_);
   }
-  // `end`: the first action that takes place without it.
-  void leave(Id v, std::size_t end) {
+  void leave(Id v, std::size_t end) {  // `end`: the first action that takes place without it
     resident_bytes_ -= bytes(v);
-    if (!options_.record_residences) return;
-    begun_[v].end = end;
-    record(begun_[v]);
+    residences_.leave(v, end);
   }
-  void record(const Residence& residence) {
-    if (residence.begin < residence.end) result_.residences.push_back(residence);
-  }
-  void end_all_residences() {
-    if (!options_.record_residences) return;
+  void end_residences() {
     for (Id v = 0; v < trace_.value_count(); ++v) {
-      if (resident(v)) leave(v, at_);
+      if (resident(v)) residences_.leave(v, at_);
     }
-    for (const auto& [copy, put] : copies_) {
-      record({static_cast<Id>(copy >> 32), Residence::Origin::put, static_cast<Id>(copy & 0xffffffff), put, at_});
-    }
+    result_.residences = residences_.take(at_);
   }
   static Residence::Origin origin_of(Action::Kind kind) {
     return kind == Action::Kind::replay ? Residence::Origin::replay
@@ -332,9 +320,8 @@ class Interpreter {
   Bytes other_ = 0;                           // of the moment that the last action other than a drop took place at
   std::vector<std::size_t> last_get_of_put_;  // by action
   std::unordered_map<std::uint64_t, std::size_t> last_get_;  // copies in tiers: the action after which they leave
-  std::vector<Residence> begun_;                             // by value: the one that has begun, if it is resident
-  std::unordered_map<std::uint64_t, std::size_t> copies_;    // copies in tiers: the action that put them
-  Bytes during_ = 0;                                         // live bytes while the action in hand takes place
+  Residences residences_;
+  Bytes during_ = 0;  // live bytes while the action in hand takes place
   Simulation result_;
 };
 

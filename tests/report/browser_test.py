@@ -196,7 +196,7 @@ def look(chromium, folder, pages, scheme):
                "--no-first-run", "--disable-extensions", "--disable-background-networking", f"--user-data-dir={profile}",
                f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}", "--virtual-time-budget=4000",
                "--window-size=1600,1000", "--dump-dom", harness.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     found = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout, re.S)
     if not found or not found.group(1):
         sys.exit(f"Chromium showed nothing ({done.returncode}): {done.stderr[-2000:]}")
