@@ -74,6 +74,7 @@ need_for_testing() {
   wish openmpi-bin "starts the example that trains on two ranks" has_command mpirun
   wish libopenmpi-dev "MPI, for that example" has_command mpicxx
   wish pkg-config "one of the ways to use Reprise that are tested" has_command pkg-config
+  wish dpkg-dev "says what the Debian package depends on" has_command dpkg-shlibdeps
 }
 
 apt_get() { DEBIAN_FRONTEND=noninteractive apt-get "$@" </dev/null >&2; }

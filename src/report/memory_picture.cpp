@@ -53,7 +53,8 @@ class Picture {
         before_(of(trace, keep_everything(trace))),
         after_(of(trace, plan)),
         plain_(trace.total_cost() > 0 ? trace.total_cost() : 1) {
-    most_bytes_ = static_cast<double>(std::max({before_.peak, after_.peak, budget_, Bytes{1}})) * 1.04;
+    most_bytes_ =
+        static_cast<double>(std::max({before_.peak, after_.peak, budget_, Bytes{1}})) * 1.14;  // room for a label
     most_cost_ = std::max(std::max(before_.columns.cost, after_.columns.cost), 1e-12);
   }
 
@@ -152,13 +153,12 @@ class Picture {
     label(right, y - 8, fmt::format("budget {}", format_bytes(budget_)), "end", "limit");
     const auto& layers = before_.columns.layers;
     if (layers.empty()) return;
-    // Beside the silhouette's top, on the side where it falls.
     const auto highest = std::max_element(
         layers.begin(), layers.end(), [](const LayerBytes& a, const LayerBytes& b) { return a.total() < b.total(); });
-    const double share = static_cast<double>(highest - layers.begin() + 1) / static_cast<double>(layers.size());
-    const double x = std::min(x_of(before_.columns.cost * share) + 26, right - 220);
-    label(x, y_of(static_cast<double>(before_.peak)) + 12, fmt::format("plain: {}", format_bytes(before_.peak)),
-          "start", "strong");
+    const double share = static_cast<double>(highest - layers.begin()) / static_cast<double>(layers.size());
+    const double x = std::min(x_of(before_.columns.cost * share), right - 220);
+    label(x, y_of(static_cast<double>(before_.peak)) - 8, fmt::format("plain: {}", format_bytes(before_.peak)), "start",
+          "strong");
   }
 
   void draw_legend() {

@@ -11,18 +11,9 @@
 namespace reprise {
 namespace {
 
-Plan planned(const Trace& trace, double share) {
-  PlanOptions options;
-  options.budget = static_cast<Bytes>(share * static_cast<double>(simulate(trace, keep_everything(trace)).peak));
-  options.moves = 200;
-  options.bounds = false;
-  return make_plan(trace, options).plan;
-}
-
 TEST(MemoryPicture, IsWellFormedAndTellsBothPeaksAndTheBudget) {
   const Trace trace = testing::random_training_step(3, 12);
-  const Plan plan = planned(trace, 0.8);
-  ASSERT_FALSE(plan.actions.empty());
+  const Plan plan = keep_everything(trace);
   const std::string svg = memory_picture(trace, plan, "a <step> & more");
   EXPECT_EQ(testing::xml_problem(svg), "");
   EXPECT_NE(svg.find("a &lt;step&gt; &amp; more"), std::string::npos);
