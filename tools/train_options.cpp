@@ -117,7 +117,11 @@ void add_file_options(CLI::App& command, TrainOptions& options) {
       ->check(whole_number(1, 1'000'000'000));
   command.add_flag("--resume", options.resume,
                    "Go on from the file of --save if it is there: the same bits as without a break.");
-  command.add_option("--metrics", options.metrics, "Write a line of JSON for each step.")->type_name("FILE");
+  command
+      .add_option("--metrics", options.metrics,
+                  "Write a line of JSON for each step: step, loss, seconds, peak_bytes, budget_bytes, replays, "
+                  "replay_seconds, packed_bytes, followed_plan. With --resume lines are added.")
+      ->type_name("FILE");
   command.add_option("--report", options.report, "Write an HTML page about the last step.")->type_name("FILE");
   command
       .add_option("--trace", options.trace,

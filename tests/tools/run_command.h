@@ -1,6 +1,7 @@
 // The `reprise` command, run as a user runs it.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct Outcome {
 // `interrupt_after` seconds it gets a Ctrl-C then.
 [[nodiscard]] Outcome run_program(std::vector<std::string> words, const std::vector<std::string>& variables = {},
                                   double interrupt_after = 0);
+
+// Starts a program and kills it, as no program can prevent, as soon as the file is there.
+void kill_when_there(std::vector<std::string> words, const std::filesystem::path& file);
 
 // The command that was built.
 [[nodiscard]] Outcome run_command(const std::vector<std::string>& arguments, double interrupt_after = 0);

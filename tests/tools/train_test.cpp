@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "paths.h"
 #include "reprise/trace/trace.h"
 #include "run_command.h"
 
@@ -49,12 +50,18 @@ TEST(TrainUsage, HelpSaysWhatEveryOptionDoes) {
 class Train : public ::testing::Test {
  protected:
   // A model of a few milliseconds a step.
-  static Outcome train(const std::vector<std::string>& options) {
+  static std::vector<std::string> small(const std::vector<std::string>& options) {
     std::vector<std::string> arguments = {"train", "--layers",        "2",  "--width",   "32", "--heads",
                                           "2",     "--batch",         "16", "--context", "32", "--threads",
                                           "1",     "--planning-time", "0.5"};
     arguments.insert(arguments.end(), options.begin(), options.end());
-    return run_command(arguments);
+    return arguments;
+  }
+  static Outcome train(const std::vector<std::string>& options) { return run_command(small(options)); }
+
+  static std::string fingerprint(const Outcome& outcome) {
+    const std::size_t at = outcome.out.find("fingerprint");
+    return at == std::string::npos ? "none" : outcome.out.substr(at, outcome.out.find('\n', at) - at);
   }
 
   static std::vector<nlohmann::json> lines(const std::string& text) {
@@ -105,12 +112,22 @@ TEST_F(Train, ARunThatWasEndedResumesBitForBit) {
   for (const auto& line : lines(folder_.read("second"))) found.push_back(line);
   ASSERT_EQ(found.size(), expected.size());
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i].at("loss"), expected[i].at("loss")) << i;
-  const auto fingerprint = [](const Outcome& outcome) {
-    const std::size_t at = outcome.out.find("fingerprint");
-    return at == std::string::npos ? "none" : outcome.out.substr(at, outcome.out.find('\n', at) - at);
-  };
   EXPECT_EQ(fingerprint(second), fingerprint(first));
   EXPECT_NE(fingerprint(second), "none");
+}
+
+// Whenever the run is killed, the file is whole, and what follows is as if nothing had happened.
+TEST_F(Train, AKilledRunResumesBitForBit) {
+  const std::string file = (folder_ / "model.pt").string();
+  std::vector<std::string> killed = small({"--steps", "1000000", "--plain", "--save", file, "--save-every", "1"});
+  killed.insert(killed.begin(), REPRISE_COMMAND);
+  testing::kill_when_there(killed, file);
+  const Outcome resumed = train({"--steps", "60", "--plain", "--save", file, "--resume"});
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_NE(resumed.err.find("going on after step"), std::string::npos) << resumed.err;
+  const Outcome whole = train({"--steps", "60", "--plain"});
+  EXPECT_EQ(fingerprint(resumed), fingerprint(whole));
+  EXPECT_NE(fingerprint(whole), "none");
 }
 
 TEST_F(Train, ResumingWithOtherOptionsIsRefused) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <set>
 
 #include "reprise/plan/planner.h"
 #include "reprise/simulate/simulate.h"
@@ -81,6 +82,46 @@ TEST(SessionTrace, HasThePeakOfThePlainRun) {
   EXPECT_NEAR(static_cast<double>(kept.peak), static_cast<double>(training.peak()),
               0.005 * static_cast<double>(training.peak()));
   EXPECT_EQ(session.summary().peak_if_kept, kept.peak);
+}
+
+TEST(SessionTrace, NamesTheModulesOfOperatorsThatReadTheirParameters) {
+  SmallTraining training;
+  Session session;
+  session.name(*training.model());
+  train(session, training);
+  std::set<std::string> modules;
+  for (const Operator& op : session.trace().value().operators) modules.insert(op.module);
+  EXPECT_GE(modules.size(), 6u) << "six layers, and operators without parameters";
+}
+
+// What is saved for a result that nobody uses goes without backward, at the end of the step.
+TEST(SessionTrace, IsThereAlsoWhereBackwardDoesNotReachAPartOfTheGraph) {
+  SmallTraining training;
+  Session session(within(training.budget(0.7), soon));
+  for (int i = 0; i < 4; ++i) {
+    {
+      auto step = session.step();
+      {
+        const at::Tensor loss = training.loss();
+        const at::Tensor beside = loss.sigmoid();
+        loss.backward();
+      }
+      training.drop_gradients();
+    }
+    session.wait_for_plan();
+  }
+  EXPECT_EQ(session.summary().traces, 1);
+  EXPECT_TRUE(session.plan().has_value());
+}
+
+TEST(SessionTrace, HasThePlanThatIsFollowedBesideIt) {
+  SmallTraining training;
+  Session session(within(training.budget(0.7), soon));
+  EXPECT_EQ(session.plan(), std::nullopt);
+  ASSERT_TRUE(follows(session, training));
+  const Simulation proof = simulate(session.trace().value(), session.plan().value());
+  EXPECT_TRUE(proof.valid());
+  EXPECT_EQ(proof.peak, session.summary().promised_peak);
 }
 
 TEST(SessionTrace, CanBePlannedAndSaved) {

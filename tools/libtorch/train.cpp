@@ -73,8 +73,8 @@ struct Run {
 
 class Metrics {
  public:
-  explicit Metrics(const std::optional<std::filesystem::path>& path) : path_(path) {
-    if (path_) file_.open(*path_);
+  Metrics(const std::optional<std::filesystem::path>& path, bool go_on) : path_(path) {
+    if (path_) file_.open(*path_, go_on ? std::ios::app : std::ios::out);
   }
   void write(const ShownStep& step, std::optional<Bytes> budget, const Summary& summary) {
     if (!path_) return;
@@ -92,7 +92,7 @@ class Metrics {
 Run run(const TrainOptions& options, const std::string& title, Trainer& trainer, Session* session) {
   const std::atomic<bool>* const interrupted = cancel_on_interrupt();
   const std::optional<Bytes> budget = session ? std::optional(session->budget()) : std::nullopt;
-  Metrics metrics(options.compare && !session ? std::nullopt : options.metrics);
+  Metrics metrics(options.compare && !session ? std::nullopt : options.metrics, options.resume);
   TrainingProgress progress(title, trainer.steps(), options.steps, budget);
   Run result;
   while (trainer.steps() < options.steps && !*interrupted) {
@@ -219,6 +219,10 @@ int compare(const TrainOptions& options, const Text& text) {
     Trainer trainer(trainer_options(options, text), text);
     introduce(options, text, trainer);
     plain = run(options, "plain", trainer, nullptr);
+  }
+  if (plain->interrupted) {
+    std::cerr << "stopped after " << plain->losses.size() << " plain steps: there is nothing to compare\n";
+    return exit_done;
   }
   const Bytes budget = parse_budget(options.budget, plain->peak);
   std::optional<Run> within;
