@@ -10,7 +10,7 @@ install(DIRECTORY include/reprise DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_
 set(document_directory ${CMAKE_INSTALL_DATAROOTDIR}/doc/reprise)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${document_directory})
 install(DIRECTORY docs examples DESTINATION ${document_directory}
-  FILES_MATCHING PATTERN "*.md" PATTERN "*.cpp" PATTERN "*.h")
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.cpp" PATTERN "*.h")
 if(TARGET reprise_command)
   install(TARGETS reprise_command)
   set(completions ${PROJECT_BINARY_DIR}/generated/completions)

@@ -21,6 +21,8 @@ unset(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL)
 if(NOT REPRISE_TORCH)
   return()
 endif()
+cmake_path(SET libtorch_folder NORMALIZE "${Torch_DIR}/../../..")
+string(REGEX REPLACE "/$" "" libtorch_folder "${libtorch_folder}")
 
 
 # reprise_torch_code(TARGET [HEADER...]): for targets whose files include LibTorch. It takes long to read, so these

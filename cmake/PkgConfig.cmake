@@ -25,8 +25,7 @@ endif()
 set(pc_files reprise.pc)
 
 if(TARGET reprise_torch)
-  cmake_path(SET pc_torch NORMALIZE "${Torch_DIR}/../../..")
-  string(REGEX REPLACE "/$" "" pc_torch "${pc_torch}")
+  set(pc_torch ${libtorch_folder})
   # What LibTorch's own package asks for: the ABI of strings, where there is a choice.
   set(pc_torch_flags "")
   if(TARGET torch)

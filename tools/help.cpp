@@ -56,8 +56,11 @@ std::string usage(const CLI::App& app) {
   std::string text = "Usage: reprise";
   if (app.get_parent()) text += " " + app.get_name();
   bool optional = false;
+  std::string behind;  // the command line of another program
   for (const CLI::Option* option : app.get_options()) {
-    if (option->get_required()) {
+    if (is_positional(*option) && option->get_items_expected_max() > 1) {
+      behind = " -- " + spelling(*option) + " [ARGUMENT ...]";
+    } else if (option->get_required()) {
       text += " " + spelling(*option);
     } else if (is_positional(*option)) {
       text += " [" + spelling(*option) + "]";
@@ -66,7 +69,7 @@ std::string usage(const CLI::App& app) {
     }
   }
   if (!app.get_parent()) text += " COMMAND";
-  return text + (optional && app.get_parent() ? " [OPTION ...]\n" : " ...\n");
+  return text + (optional && app.get_parent() ? " [OPTION ...]" : " ...") + behind + "\n";
 }
 
 std::string options(const CLI::App& app) {
@@ -84,7 +87,7 @@ std::string options(const CLI::App& app) {
 std::string commands(const CLI::App& app) {
   std::string text;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    text += fmt::format("  {:<10}{}\n", command->get_name(), first_line(command->get_description()));
+    text += fmt::format("  {:<12}{}\n", command->get_name(), first_line(command->get_description()));
   }
   return text.empty() ? "" : "\nCommands:\n" + text;
 }

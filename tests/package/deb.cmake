@@ -22,10 +22,11 @@ if(info MATCHES "libtorch")
   message(FATAL_ERROR "the package depends on LibTorch, which is in no package of Debian")
 endif()
 
-set(files bin/reprise include/reprise/reprise.h share/doc/reprise/copyright share/doc/reprise/README.md
+set(files bin/reprise share/bash-completion/completions/reprise include/reprise/reprise.h share/doc/reprise/copyright share/doc/reprise/README.md
     ${libraries}/cmake/Reprise/RepriseConfig.cmake ${libraries}/pkgconfig/reprise.pc)
 if(torch)
-  list(APPEND files include/reprise/torch/session.h ${libraries}/pkgconfig/reprise-torch.pc)
+  list(APPEND files include/reprise/torch/session.h ${libraries}/pkgconfig/reprise-torch.pc bin/reprise-torch
+    ${libraries}/reprise/libreprise_preload.so ${libraries}/reprise/libreprise_live.so)
 endif()
 execute_process(COMMAND ${dpkg_deb} --contents ${package} OUTPUT_VARIABLE contents COMMAND_ERROR_IS_FATAL ANY)
 foreach(file IN LISTS files)
@@ -39,3 +40,6 @@ endif()
 
 step(${dpkg_deb} -x ${package} ${work}/unpacked)
 step(${work}/unpacked/usr/bin/reprise --help)
+if(torch)
+  step(${work}/unpacked/usr/bin/reprise doctor)
+endif()

@@ -196,6 +196,16 @@ Side rerunning_side(const TrainOptions& options, const Text& text, Bytes budget)
   return side;
 }
 
+// The first step has no plan, and the online policy does not reach as low as plans do.
+std::string what_to_do(const BudgetError& error) {
+  const Bytes need = error.need();
+  std::string text = "Try --budget " + std::to_string((need + need / 20) >> 20) + "MiB or more";
+  if (const auto smallest = error.facts().smallest_feasible) {
+    text += "; plans exist down to " + format_bytes(*smallest);
+  }
+  return text + "; with --plans FOLDER the plans of such a run let the next one start lower";
+}
+
 // ---- the jobs ------------------------------------------------------------------------------------------------------
 
 Side side_of(const char* name, const Run& run) {
@@ -288,7 +298,7 @@ int train(const TrainOptions& options) try {
   const Text text = read_text(options);
   return options.compare ? compare(options, text) : train_once(options, text);
 } catch (const BudgetError& error) {
-  std::cerr << "reprise train: " << error.what() << "\n";
+  std::cerr << "reprise train: " << error.what() << ". " << what_to_do(error) << "\n";
   return exit_infeasible;
 }
 
