@@ -200,8 +200,8 @@ TEST_F(Preloaded, ABudgetThatCannotBeKeptEndsTheProgramWithAnErrorThatSaysWhatIs
 TEST_F(Preloaded, ReportAndTraceAreWrittenWhenTheProgramExits) {
   const testing::TemporaryFolder folder;
   const std::string page = (folder / "page-%p.html").string(), trace = (folder / "step.json").string();
-  const Outcome outcome = run_command(
-      {"run", "--budget", budget(), "--report", page, "--trace", trace, "--", REPRISE_PROGRAM_TRAINER, "0"});
+  const Outcome outcome = run_command({"run", "--budget", budget(), "--planning-time", "0.5", "--report", page,
+                                       "--trace", trace, "--", REPRISE_PROGRAM_TRAINER, "0"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.out, plain());
   EXPECT_FALSE(read_trace(trace).operators.empty());

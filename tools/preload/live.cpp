@@ -96,7 +96,11 @@ void tell(const automatic::Outcome& outcome) {
 void at_end() {
   if (getpid() != process) return;
   try {
-    if (const auto outcome = automatic::outcome()) tell(*outcome);
+    if (const auto outcome = automatic::outcome()) {
+      tell(*outcome);
+    } else if (settings.summary == SummaryForm::text) {
+      say("autograd saved nothing in this program: nothing was recorded, and no budget was in force");
+    }
   } catch (const std::exception& error) {
     say(error.what());
   }
