@@ -59,7 +59,7 @@ double share_of_plain(const ReprisePoint& point, const ModelResult& model) {
 }
 
 std::vector<double> shares_to_measure(std::vector<double> rivals, bool quick) {
-  constexpr double same = 0.01, far_apart = 0.12;
+  constexpr double same = 0.01, far_apart = 0.2;
   std::sort(rivals.begin(), rivals.end());
   std::vector<double> shares;
   for (const double rival : rivals) {
@@ -68,7 +68,7 @@ std::vector<double> shares_to_measure(std::vector<double> rivals, bool quick) {
   if (shares.empty()) shares.push_back(0.5);
   const std::size_t asked = shares.size();
   const double smallest = shares.front();
-  const std::vector<double> below = quick ? std::vector<double>{0.8} : std::vector<double>{0.85, 0.72, 0.61, 0.52};
+  const std::vector<double> below = quick ? std::vector<double>{0.8} : std::vector<double>{0.8, 0.65};
   for (std::size_t i = 0; !quick && i < asked; ++i) {
     const double low = shares[i], high = i + 1 < asked ? shares[i + 1] : 1;
     const double parts = std::ceil((high - low) / far_apart);

@@ -44,7 +44,8 @@ CompareParsed parse_compare_settings(int argc, char** argv) {
       app.add_option("--repetitions", s.repetitions, "of everything; 7, or with --quick 2")->check(CLI::PositiveNumber);
   app.add_option("--python", s.python,
                  "a Python that can import torch; otherwise python3 is tried, and then that of .venv");
-  app.add_option("--output", s.output, "the page; its picture gets the same name with .svg")->capture_default_str();
+  app.add_option("--output", s.output,
+                 "the page, docs/benchmarks.md if not given; its picture gets the same name with .svg");
   app.add_flag("--quick", s.quick, "one rival of each kind, few budgets, a second for each plan");
   app.add_option("--keep", s.keep, "also write every measurement into this file");
   app.add_option("--from", s.from, "write the page from such a file, and measure nothing")->check(CLI::ExistingFile);

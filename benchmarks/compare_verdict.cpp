@@ -35,40 +35,28 @@ bool needs_less(const Named& named) {
   return named.finding.needs_less;
 }
 
-std::string who(const Named& named) {
-  return named.model + ", " + named.finding.rival->rival.label;
-}
-
-// One line for each rival at whose peak Reprise is not faster.
-std::string slower_at_peak(const Claims& claims) {
-  std::string text;
-  for (const Named& named : claims.all) {
-    const Finding& finding = named.finding;
-    if (is_faster(named)) continue;
-    text += "- not faster: " + who(named) + ", peak " + fixed(finding.share, 3) + ", takes " + fixed(finding.time, 3);
-    if (finding.at_peak == nullptr) {
-      text += "; Reprise kept no budget within that peak\n";
-      continue;
-    }
-    text += "; Reprise " + fixed(finding.time - finding.gain, 3);
-    text += -finding.gain <= named.noise ? ", which is within the noise of " + fixed(named.noise, 3) + "\n" : "\n";
-  }
+std::string failure_at_peak(const Named& named) {
+  const Finding& finding = named.finding;
+  if (finding.at_peak == nullptr) return "Reprise kept no budget within that peak";
+  std::string text = "Reprise takes " + fixed(finding.time - finding.gain, 3) + " within that peak";
+  if (-finding.gain <= named.noise) text += " (the noise is " + fixed(named.noise, 3) + ")";
   return text;
 }
 
-std::string more_in_time(const Claims& claims) {
-  std::string text;
-  for (const Named& named : claims.all) {
-    if (needs_less(named)) continue;
-    text += "- not less: " + who(named) + ", peak " + fixed(named.finding.share, 3) + " in " +
-            fixed(named.finding.time, 3) + "; no measured budget below that peak was as fast\n";
-  }
-  return text;
-}
-
+// One line for each rival against which a claim fails.
 std::string exceptions(const Claims& claims) {
-  const std::string lines = slower_at_peak(claims) + more_in_time(claims);
-  return lines.empty() ? "" : "\n" + lines;
+  std::string lines;
+  for (const Named& named : claims.all) {
+    if (is_faster(named) && needs_less(named)) continue;
+    const Finding& finding = named.finding;
+    lines += "\n- " + named.model + ", " + finding.rival->rival.label + ", peak " + fixed(finding.share, 3) +
+             ", time " + fixed(finding.time, 3) + ": ";
+    if (!is_faster(named)) lines += failure_at_peak(named);
+    if (!is_faster(named) && !needs_less(named)) lines += ", and ";
+    if (!needs_less(named)) lines += "no smaller peak that was measured was as fast";
+    lines += ".";
+  }
+  return lines.empty() ? "" : " The exceptions:\n" + lines;
 }
 
 std::string about_right(const Claims& right) {
@@ -76,19 +64,18 @@ std::string about_right(const Claims& right) {
   return "**At the peak of " + right.of_all(right.count(is_faster)) +
          " rivals with right results Reprise is faster** (at " + std::to_string(right.count(is_clearly_faster)) +
          " of them by more than the noise), **and in the time of " + right.of_all(right.count(needs_less)) +
-         " it needs less.**\n" + exceptions(right) + "\n";
+         " it needs less.**" + exceptions(right) + "\n\n";
 }
 
 std::string about_wrong(const Claims& wrong) {
   if (wrong.all.empty()) return "";
   const int gradients =
       wrong.count([](const Named& named) { return named.finding.sound == Soundness::wrong_gradients; });
-  return "**" + std::to_string(wrong.all.size()) +
-         " rivals give wrong results**, without an error or a warning: " + std::to_string(gradients) +
-         " have wrong gradients, " + std::to_string(static_cast<int>(wrong.all.size()) - gradients) +
-         " leave BatchNorm's statistics in another state. Against these, Reprise is faster at the peak of " +
-         wrong.of_all(wrong.count(is_faster)) + " and needs less in the time of " +
-         wrong.of_all(wrong.count(needs_less)) + ".\n" + exceptions(wrong) + "\n";
+  const int state = static_cast<int>(wrong.all.size()) - gradients;
+  return "**Rivals with wrong results, without an error or a warning: " + std::to_string(wrong.all.size()) + "**, " +
+         std::to_string(gradients) + " in their gradients, " + std::to_string(state) +
+         " in BatchNorm's statistics. Reprise is faster at the peak of " + wrong.of_all(wrong.count(is_faster)) +
+         " and needs less in the time of " + wrong.of_all(wrong.count(needs_less)) + "." + exceptions(wrong) + "\n\n";
 }
 
 std::string about_reprise(const Results& results) {

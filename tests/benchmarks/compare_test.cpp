@@ -92,7 +92,8 @@ TEST(CompareVerdict, CountsWhereTheClaimsHoldAndNamesTheExceptions) {
   const std::string text = verdict(results_of(model));
   EXPECT_TRUE(contains(text, "At the peak of 1 of 2 rivals with right results Reprise is faster")) << text;
   EXPECT_TRUE(contains(text, "in the time of 1 of 2 it needs less")) << text;
-  EXPECT_TRUE(contains(text, "not faster: gpt, quicker, peak 0.750, takes 1.010; Reprise 1.020, which is within the"))
+  EXPECT_TRUE(
+      contains(text, "gpt, quicker, peak 0.750, time 1.010: Reprise takes 1.020 within that peak (the noise is"))
       << text;
   EXPECT_FALSE(contains(text, "beaten")) << text;
 }
@@ -103,7 +104,7 @@ TEST(CompareVerdict, CountsRivalsWithWrongResultsApart) {
   model.rivals[1].measured.gradient_error = 0.9;
   const std::string text = verdict(results_of(model));
   EXPECT_TRUE(contains(text, "At the peak of 1 of 1 rivals with right results")) << text;
-  EXPECT_TRUE(contains(text, "1 rivals give wrong results")) << text;
+  EXPECT_TRUE(contains(text, "wrong results, without an error or a warning: 1**, 1 in their gradients, 0 in")) << text;
 }
 
 TEST(CompareVerdict, SaysWhenReprisePassedABudget) {
@@ -122,7 +123,7 @@ TEST(CompareShares, AreNeverFarApart) {
   const std::vector<double> shares = shares_to_measure({0.8, 0.2}, /*quick=*/false);
   for (std::size_t i = 1; i < shares.size(); ++i) {
     EXPECT_LT(shares[i], shares[i - 1]);
-    EXPECT_LE(shares[i - 1] - shares[i], 0.12 + 1e-9);
+    EXPECT_LE(shares[i - 1] - shares[i], 0.2 + 1e-9);
   }
 }
 
