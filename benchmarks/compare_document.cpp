@@ -110,8 +110,8 @@ constexpr const char* method = R"(
 - A peak is counted above the level at the start of the step, when parameters exist and gradients do not, and is given as a share of
   the plain peak of the same engine. In C++ these are bytes of LibTorch's CPU allocator, in Python all bytes of the heap (a
   library in front of `malloc`), which has scratch memory of oneDNN and MKL in it, too.
-- *Reprise within that peak* is a session whose budget is the rival's share of plain's peak, or up to 0.01 less where several rivals are
-  served by one. *Reprise in that time* is the smallest peak among the budgets that were measured and were no slower.
+- *Reprise within that peak* is a session whose budget is the rival's share of plain's peak less 0.001, or up to 0.01 less than that where
+  several rivals are served by one. *Reprise in that time* is the smallest peak among the budgets that were measured and were no slower.
 - Freed memory stays with the process on both sides, and numbers too small for a normal float count as zero.
 - Sessions had 5 seconds for a plan (1 with `--quick`), which is not in the times; nor is what `torch.compile` takes to compile.
 - *bit-equal* compares all gradients and buffers with those of a plain step of the same engine from the same seed.

@@ -31,6 +31,7 @@ constexpr const char* style = R"(<style>
   .rival { fill: var(--paper); stroke: var(--rival); stroke-width: 2; }
   .wrong { fill: var(--paper); stroke: var(--wrong); stroke-width: 2; }
   .cross { fill: none; stroke: var(--wrong); stroke-width: 2; }
+  .plain { fill: var(--soft); }
   .leader { stroke: var(--grid); stroke-width: 1.2; }
   text { fill: var(--soft); font: 14px system-ui, -apple-system, "Segoe UI", "Liberation Sans", "DejaVu Sans", sans-serif; }
   .title { fill: var(--ink); font-size: 18px; font-weight: 600; }
@@ -151,6 +152,9 @@ class Panel {
 
   void draw_rivals() {
     Labels labels = empty_labels();
+    out_ << "<circle class=\"plain\" cx=\"" << number(x_of(1)) << "\" cy=\"" << number(y_of(1)) << "\" r=\"4\"/>\n";
+    const LabelPlace beside_plain = labels.place(x_of(1), y_of(1), "plain");
+    text(beside_plain.x, beside_plain.y, "plain", beside_plain.anchor);
     std::ostringstream marks;  // above all leaders
     for (const Finding& finding : findings_) {
       const Rival& rival = finding.rival->rival;
