@@ -72,6 +72,7 @@ Results measure_all(const CompareSettings& settings) {
   }
   for (const std::string& model : settings.models) {
     results.models.push_back(measure(model, settings, python.get(), "no Python with torch"));
+    if (!settings.keep.empty()) write_results(settings.keep, results);  // what is there, if the run is broken off
   }
   return results;
 }
@@ -94,7 +95,6 @@ bool broken(const Results& results) {
 
 int run(const CompareSettings& settings) {
   const Results results = settings.from.empty() ? measure_all(settings) : read_results(settings.from);
-  if (!settings.keep.empty()) write_results(settings.keep, results);
   std::filesystem::path picture = settings.output;
   picture.replace_extension(".svg");
   write_file(settings.output, to_markdown(results, picture.filename().string()));

@@ -47,8 +47,10 @@ CompareParsed parse_compare_settings(int argc, char** argv) {
   app.add_option("--output", s.output,
                  "the page, docs/benchmarks.md if not given; its picture gets the same name with .svg");
   app.add_flag("--quick", s.quick, "one rival of each kind, few budgets, a second for each plan");
-  app.add_option("--keep", s.keep, "also write every measurement into this file");
-  app.add_option("--from", s.from, "write the page from such a file, and measure nothing")->check(CLI::ExistingFile);
+  auto* const keep = app.add_option("--keep", s.keep, "also write every measurement into this file, after each model");
+  app.add_option("--from", s.from, "write the page from such a file, and measure nothing")
+      ->check(CLI::ExistingFile)
+      ->excludes(keep);
   try {
     app.parse(argc, argv);
     if (s.output.extension() != ".md") throw CLI::ValidationError("--output", "wants a name that ends with .md");
