@@ -1,13 +1,16 @@
 #include "live_bits.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
 
 namespace reprise::benchmarks {
 
 Bits::Bits(const NamedTensors& tensors) {
   const at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : tensors) {
-    Entry entry{name, tensor.defined(), {}};
+    Entry entry{name, tensor.defined(), tensor.defined() && tensor.scalar_type() == torch::kFloat, {}};
     if (entry.defined) {
       const torch::Tensor dense = tensor.detach().contiguous();
       const char* const data = static_cast<const char*>(dense.const_data_ptr());
@@ -35,6 +38,27 @@ std::optional<std::string> Bits::first_difference(const Bits& other) const {
     if (a.name != b.name || a.defined != b.defined || a.bytes != b.bytes) return a.name;
   }
   return std::nullopt;
+}
+
+double Bits::relative_error(const Bits& right) const {
+  const auto number = [](const Entry& entry, std::size_t i) {
+    float value = 0;
+    std::memcpy(&value, entry.bytes.data() + i * sizeof value, sizeof value);
+    return static_cast<double>(value);
+  };
+  double worst = 0;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry &mine = entries_[i], &theirs = right.entries_.at(i);
+    if (mine.bytes.size() != theirs.bytes.size()) return std::numeric_limits<double>::max();
+    if (!mine.floats || mine.bytes == theirs.bytes) continue;
+    double difference = 0, largest = std::numeric_limits<double>::min();
+    for (std::size_t k = 0; k < mine.bytes.size() / sizeof(float); ++k) {
+      difference = std::max(difference, std::abs(number(mine, k) - number(theirs, k)));
+      largest = std::max(largest, std::abs(number(theirs, k)));
+    }
+    worst = std::max(worst, difference / largest);
+  }
+  return worst;
 }
 
 }  // namespace reprise::benchmarks

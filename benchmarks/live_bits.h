@@ -25,10 +25,15 @@ class Bits {
   // equal to itself here.
   [[nodiscard]] std::optional<std::string> first_difference(const Bits&) const;
 
+  // How far the tensors are from the right ones: the largest difference as a share of the largest number of the same
+  // tensor, over all tensors of floats. One of a pair undefined, or other sizes: the largest there is.
+  [[nodiscard]] double relative_error(const Bits& right) const;
+
  private:
   struct Entry {
     std::string name;
     bool defined = false;
+    bool floats = false;
     std::vector<char> bytes;
   };
   std::vector<Entry> entries_;

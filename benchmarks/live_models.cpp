@@ -26,13 +26,13 @@ std::vector<Block> chain_of(const Pointers& modules) {
   return blocks;
 }
 
-// A model out of a net whose forward takes the batch and how many blocks make a region.
+// A model out of a net whose forward takes the batch and which blocks are in regions.
 template <typename Net, typename... Batch>
 Model model_of(std::shared_ptr<Net> net, Batch... batch) {
   Model model;
   model.module = net;
-  model.region_loss = [net, batch...](std::int64_t every) { return net->forward(batch..., every); };
-  model.loss = [net, batch...] { return net->forward(batch..., 0); };
+  model.region_loss = [net, batch...](const Regions& regions) { return net->forward(batch..., regions); };
+  model.loss = [net, batch...] { return net->forward(batch..., {}); };
   return model;
 }
 
@@ -89,9 +89,9 @@ struct Gpt : nn::Module {
     ln = register_module("ln", nn::LayerNorm(nn::LayerNormOptions({s.dim})));
     head = register_module("head", nn::Linear(s.dim, s.vocab));
   }
-  Tensor forward(const Tensor& tokens, const Tensor& targets, std::int64_t every) {
+  Tensor forward(const Tensor& tokens, const Tensor& targets, const Regions& regions) {
     Tensor x = e(tokens) + p(torch::arange(tokens.size(1)));
-    x = run_chain(chain_of(layers), std::move(x), every);
+    x = run_chain(chain_of(layers), std::move(x), regions);
     return F::cross_entropy(head(ln(x)).flatten(0, 1), targets.flatten());
   }
   nn::Embedding e{nullptr}, p{nullptr};
@@ -148,10 +148,10 @@ struct ResNet : nn::Module {
     }
     fc = register_module("fc", nn::Linear(4 * width, 10));
   }
-  Tensor forward(const Tensor& images, const Tensor& classes, std::int64_t every) {
+  Tensor forward(const Tensor& images, const Tensor& classes, const Regions& regions) {
     std::vector<Block> chain{[this](const Tensor& x) { return stem->forward(x); }};
     for (Block& block : chain_of(blocks)) chain.push_back(std::move(block));
-    const Tensor x = run_chain(chain, images, every);
+    const Tensor x = run_chain(chain, images, regions);
     return F::cross_entropy(fc(x.mean(at::IntArrayRef{2, 3})), classes);
   }
   nn::Sequential stem{nullptr};
@@ -190,9 +190,9 @@ struct UNet : nn::Module {
     middle = register_module("m", std::make_shared<DoubleConvolution>(channels(depth - 1), channels(depth)));
     head = register_module("h", nn::Conv2d(nn::Conv2dOptions(width, 2, 1)));
   }
-  Tensor forward(const Tensor& images, const Tensor& classes, std::int64_t every) {
-    const auto run = [every](std::function<Tensors(const Tensors&)> level, const Tensors& inputs) {
-      return every == 0 ? level(inputs)[0] : region(std::move(level), inputs)[0];
+  Tensor forward(const Tensor& images, const Tensor& classes, const Regions& regions) {
+    const auto run = [&regions](std::function<Tensors(const Tensors&)> level, const Tensors& inputs) {
+      return regions.none() ? level(inputs)[0] : region(std::move(level), inputs)[0];
     };
     Tensor x = images;
     std::vector<Tensor> skips;
@@ -240,14 +240,14 @@ struct Lstm : nn::Module {
     for (std::int64_t t = 0; t < in[0].size(0); ++t) std::tie(h, c) = cell(in[0][t], std::make_tuple(h, c));
     return {h, c};
   }
-  Tensor forward(const Tensor& x, std::int64_t every) {
+  Tensor forward(const Tensor& x, const Regions& regions) {
     Tensor h = torch::zeros({x.size(1), size});
     Tensors state{h, h};
-    if (every == 0) {
+    if (regions.none()) {
       state = segment({x, state[0], state[1]});
     } else {
-      for (std::int64_t t = 0; t < x.size(0); t += every) {
-        const Tensor part = x.slice(0, t, std::min(t + every, x.size(0)));
+      for (std::int64_t t = 0; t < x.size(0); t += regions.every) {
+        const Tensor part = x.slice(0, t, std::min(t + regions.every, x.size(0)));
         state = region([this](const Tensors& in) { return segment(in); }, {part, state[0], state[1]});
       }
     }
@@ -278,10 +278,10 @@ struct Mlp : nn::Module {
     }
     head = register_module("head", nn::Linear(width, 10));
   }
-  Tensor forward(const Tensor& x, const Tensor& classes, std::int64_t every) {
+  Tensor forward(const Tensor& x, const Tensor& classes, const Regions& regions) {
     std::vector<Block> chain;
     for (auto& layer : layers) chain.push_back([layer](const Tensor& z) mutable { return torch::gelu(layer(z)); });
-    return F::cross_entropy(head(run_chain(chain, x, every)), classes);
+    return F::cross_entropy(head(run_chain(chain, x, regions)), classes);
   }
   std::vector<nn::Linear> layers;
   nn::Linear head{nullptr};
@@ -300,16 +300,16 @@ struct Transformer : nn::Module {
     encoder = register_module("encoder", nn::TransformerEncoder(nn::TransformerEncoderOptions(layer, depth)));
     head = register_module("head", nn::Linear(dim, 10));
   }
-  Tensor forward(const Tensor& x, const Tensor& classes, std::int64_t every) {
-    return F::cross_entropy(head(encode(x, every).mean(0)), classes);
+  Tensor forward(const Tensor& x, const Tensor& classes, const Regions& regions) {
+    return F::cross_entropy(head(encode(x, regions).mean(0)), classes);
   }
-  Tensor encode(const Tensor& x, std::int64_t every) {
-    if (every == 0) return encoder->forward(x);
+  Tensor encode(const Tensor& x, const Regions& regions) {
+    if (regions.none()) return encoder->forward(x);
     std::vector<std::shared_ptr<nn::TransformerEncoderLayerImpl>> layers;
     for (const auto& layer : *encoder->layers) {
       layers.push_back(std::dynamic_pointer_cast<nn::TransformerEncoderLayerImpl>(layer));
     }
-    return run_chain(chain_of(layers), x, every);
+    return run_chain(chain_of(layers), x, regions);
   }
   nn::TransformerEncoder encoder{nullptr};
   nn::Linear head{nullptr};

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "live_region.h"
+
 namespace reprise::benchmarks {
 
 struct Model {
@@ -17,9 +19,9 @@ struct Model {
   std::shared_ptr<torch::nn::Module> module;
   // Forward to the loss, on one fixed batch.
   std::function<torch::Tensor()> loss;
-  // The same with regions of `every` blocks: layers (gpt, gpt-sdpa, transformer, mlp), residual blocks (resnet), cells
-  // (lstm, lstm-small). In unet a region is one level, whatever `every` says.
-  std::function<torch::Tensor(std::int64_t every)> region_loss;
+  // The same with regions. Blocks are layers (gpt, gpt-sdpa, transformer, mlp), residual blocks (resnet) or cells
+  // (lstm, lstm-small, always all of them). In unet a region is one level, whatever is asked for.
+  std::function<torch::Tensor(const Regions&)> region_loss;
 };
 
 [[nodiscard]] std::vector<std::string> model_names();

@@ -122,18 +122,15 @@ Tensors region(std::function<Tensors(const Tensors&)> body, const Tensors& input
   return outputs;
 }
 
-torch::Tensor run_chain(const std::vector<Block>& blocks, torch::Tensor x, std::int64_t every) {
-  if (every == 0) {
-    for (const Block& block : blocks) x = block(x);
-    return x;
-  }
-  const auto step = static_cast<std::size_t>(every);
-  for (std::size_t first = 0; first < blocks.size(); first += step) {
-    const std::vector<Block> part(blocks.begin() + static_cast<std::ptrdiff_t>(first),
-                                  blocks.begin() + static_cast<std::ptrdiff_t>(std::min(first + step, blocks.size())));
-    const auto body = [part](const Tensors& in) { return Tensors{run_chain(part, in[0], 0)}; };
+torch::Tensor run_chain(const std::vector<Block>& blocks, torch::Tensor x, const Regions& regions) {
+  const auto all = static_cast<std::int64_t>(blocks.size());
+  const std::int64_t in_regions = regions.none() ? 0 : std::min(regions.blocks, all);
+  for (std::int64_t first = 0; first < in_regions; first += regions.every) {
+    const std::vector<Block> part(blocks.begin() + first, blocks.begin() + std::min(first + regions.every, in_regions));
+    const auto body = [part](const Tensors& in) { return Tensors{run_chain(part, in[0], {})}; };
     x = region(body, {x})[0];
   }
+  for (std::int64_t i = in_regions; i < all; ++i) x = blocks[static_cast<std::size_t>(i)](x);
   return x;
 }
 

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <vector>
 
 namespace reprise::benchmarks {
@@ -26,7 +27,14 @@ using Tensors = std::vector<torch::Tensor>;
 // One block of a chain: a tensor in, a tensor out.
 using Block = std::function<torch::Tensor(const torch::Tensor&)>;
 
-// Runs blocks one after the other; `every` of them, counted from the first, make one region. Zero: no regions.
-[[nodiscard]] torch::Tensor run_chain(const std::vector<Block>& blocks, torch::Tensor x, std::int64_t every);
+// Which blocks of a chain are in regions.
+struct Regions {
+  std::int64_t every = 0;                                          // so many make one; 0: no regions
+  std::int64_t blocks = std::numeric_limits<std::int64_t>::max();  // only the first so many are in regions
+  [[nodiscard]] bool none() const { return every == 0 || blocks == 0; }
+};
+
+// Runs blocks one after the other.
+[[nodiscard]] torch::Tensor run_chain(const std::vector<Block>& blocks, torch::Tensor x, const Regions&);
 
 }  // namespace reprise::benchmarks

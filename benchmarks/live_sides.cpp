@@ -38,7 +38,7 @@ double Sides::plain(int steps) {
 double Sides::region() {
   double seconds = 0;
   for (int i = 0; i < steps_; ++i) {
-    const StepResult result = training_.region(settings_.region);
+    const StepResult result = training_.region({.every = settings_.region});
     note_level(result);
     seconds += result.seconds;
     tally_.region_peak = std::max(tally_.region_peak, result.peak - ground_.level);

@@ -58,8 +58,8 @@ StepResult Training::plain() {
   return run(model_.loss, nullptr);
 }
 
-StepResult Training::region(std::int64_t every) {
-  return run([&] { return model_.region_loss(every); }, nullptr);
+StepResult Training::region(const Regions& regions) {
+  return run([&] { return model_.region_loss(regions); }, nullptr);
 }
 
 StepResult Training::reprise(Session& session) {

@@ -38,7 +38,7 @@ class Training {
   ~Training();
 
   StepResult plain();
-  StepResult region(std::int64_t every);
+  StepResult region(const Regions&);
   StepResult reprise(Session&);
 
   // Of the last step.

@@ -1,0 +1,148 @@
+#include "compare_document.h"
+
+#include <sstream>
+
+#include "compare_findings.h"
+
+namespace reprise::benchmarks {
+namespace {
+
+std::string title_of(const std::string& model) {
+  for (const ComparedModel& known : compared_models()) {
+    if (known.name == model) return known.title;
+  }
+  return model;
+}
+
+std::string megabytes(Bytes bytes) {
+  return fixed(static_cast<double>(bytes) / 1e6, 1) + " MB";
+}
+
+// "0.8", and "3e-07" for what is rounding.
+std::string error_text(double error) {
+  std::ostringstream text;
+  text.precision(1);
+  error < 0.01 ? text << std::scientific << error : text << std::fixed << error;
+  return text.str();
+}
+
+std::string results_text(const Measured& measured) {
+  std::string text;
+  const Soundness sound = soundness(measured);
+  if (sound == Soundness::exact) return "bit-equal";
+  if (sound == Soundness::wrong_gradients) {
+    text = "**WRONG GRADIENTS** (relative error up to " + error_text(*measured.gradient_error) + ")";
+  } else if (measured.gradient_error) {
+    text = "rounded otherwise (" + error_text(*measured.gradient_error) + ")";
+  }
+  if (measured.buffers_equal) return text;
+  return text + (text.empty() ? "" : ", ") + "**BatchNorm state wrong**";
+}
+
+void write_plain(std::ostream& out, const std::string& who, const PlainResult& plain) {
+  out << who << ": " << megabytes(plain.peak) << ", " << fixed(range_of(plain.seconds).median, 3)
+      << " s of CPU a step, against itself " << text_of(range_of(plain.again));
+}
+
+void write_rivals(std::ostream& out, const ModelResult& model) {
+  out << "| peak, of plain's | rival | time, of plain's | results | Reprise within that peak | Reprise in that time |\n"
+         "|---|---|---|---|---|---|\n";
+  for (const Finding& finding : findings_of(model)) {
+    const Measured& measured = finding.rival->measured;
+    out << "| " << fixed(finding.share, 3) << " | " << finding.rival->rival.label << " | "
+        << text_of(range_of(measured.ratios)) << " | " << results_text(measured) << " | ";
+    if (finding.at_peak != nullptr) {
+      out << text_of(range_of(finding.at_peak->measured.ratios));
+    } else {
+      out << "no budget was kept";
+    }
+    out << " | ";
+    if (finding.at_time != nullptr) {
+      out << "peak " << fixed(share_of_plain(*finding.at_time, model), 3);
+    } else {
+      out << "none as fast";
+    }
+    out << " |\n";
+  }
+  for (const RivalResult& rival : model.rivals) {
+    if (!rival.measured.ratios.empty()) continue;
+    out << "| | " << rival.rival.label << " | not measured: " << rival.measured.failure << " | | | |\n";
+  }
+}
+
+void write_reprise(std::ostream& out, const ModelResult& model) {
+  out << "| Reprise's budget, of plain's peak | peak | time, of plain's | results |\n|---|---|---|---|\n";
+  for (const ReprisePoint& point : model.reprise) {
+    out << "| " << fixed(static_cast<double>(point.budget) / static_cast<double>(model.cpp.peak), 3) << " | ";
+    if (point.measured.ratios.empty()) {
+      out << "| cannot be kept | |\n";
+      continue;
+    }
+    out << fixed(share_of_plain(point, model), 3) << (point.measured.peak > point.budget ? " **above the budget**" : "")
+        << " | " << text_of(range_of(point.measured.ratios)) << " | " << results_text(point.measured) << " |\n";
+  }
+}
+
+void write_model(std::ostream& out, const ModelResult& model) {
+  out << "\n## " << title_of(model.model) << " (`" << model.model << "`)\n\n";
+  write_plain(out, "Plain LibTorch", model.cpp);
+  out << ".";
+  if (model.python) {
+    write_plain(out, " Plain PyTorch", *model.python);
+    out << "; " << fixed(range_of(model.python->seconds).median / range_of(model.cpp.seconds).median, 2)
+        << " times LibTorch's time.";
+  }
+  out << " Noise: " << fixed(noise_of(model), 3) << ".\n\n";
+  write_rivals(out, model);
+  out << '\n';
+  write_reprise(out, model);
+}
+
+constexpr const char* method = R"(
+## How it is measured
+
+- One training step, forward and backward, on one fixed batch; one thread; CPU time of the process. The models are those of
+  `./bench live`; the Python ones are the same, word for word.
+- Every two steps of any side stand between two plain steps of the same engine: C++ sides between plain LibTorch steps, Python sides
+  between plain PyTorch steps. A time is the ratio to the mean of these two, so that Python's own time counts for nobody and
+  against nobody. Tables have the median of the repetitions, and the least and the most in brackets. All sides are in one run, in
+  turn, and their order is reversed every other repetition.
+- A peak is counted above the level at the start of the step, when parameters exist and gradients do not, and is given as a share of
+  the plain peak of the same engine. In C++ these are bytes of LibTorch's CPU allocator, in Python all bytes of the heap (a
+  library in front of `malloc`), which has scratch memory of oneDNN and MKL in it, too.
+- *Reprise within that peak* is a session whose budget is the rival's share of plain's peak less 0.001, or up to 0.01 less than that where
+  several rivals are served by one. *Reprise in that time* is the smallest peak among the budgets that were measured and were no slower.
+- Freed memory stays with the process on both sides, and numbers too small for a normal float count as zero.
+- Sessions had 5 seconds for a plan (1 with `--quick`), which is not in the times; nor is what `torch.compile` takes to compile.
+- *bit-equal* compares all gradients and buffers with those of a plain step of the same engine from the same seed.
+- The noise of a model is how far plain steps, measured as if they were a rival's, are from 1: the farther quartile, of the
+  noisier engine.
+)";
+
+void write_machine(std::ostream& out, const Results& results) {
+  out << "Written by `./bench compare" << results.options << "` on " << results.date << ", " << results.repetitions
+      << (results.repetitions == 1 ? " repetition" : " repetitions") << ", on a machine with " << results.cores
+      << (results.cores == 1 ? " core" : " cores") << " (" << results.processor << "), load average "
+      << fixed(results.load, 1) << " at the start. LibTorch " << results.libtorch << "; ";
+  if (results.python_torch.empty()) {
+    out << "no Python with torch, so that PyTorch's own ways were not measured (" << results.no_python << ")";
+  } else {
+    out << "rivals in Python with " << results.python_torch;
+  }
+  out << ". Running it again writes this page and its picture anew.\n";
+}
+
+}  // namespace
+
+std::string to_markdown(const Results& results, const std::string& picture) {
+  std::ostringstream out;
+  out << "# Against what people use\n\n";
+  write_machine(out, results);
+  if (results.quick) out << "\nA quick run, to see that it works: these numbers mean little.\n";
+  out << "\n![Time against peak of Reprise and of its rivals, one panel for each model](" << picture << ")\n\n"
+      << verdict(results) << method;
+  for (const ModelResult& model : results.models) write_model(out, model);
+  return out.str();
+}
+
+}  // namespace reprise::benchmarks
