@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "paths.h"
-#include "reprise/plan/planner.h"
 #include "reprise/trace/files.h"
 #include "run_command.h"
 #ifdef REPRISE_WITH_LIBTORCH
