@@ -52,6 +52,7 @@ Results about_this_run(const CompareSettings& settings) {
   if (getloadavg(&results.load, 1) != 1) results.load = 0;
   results.libtorch = TORCH_VERSION;
   results.repetitions = settings.repetitions;
+  results.asked = settings.models;
   results.quick = settings.quick;
   return results;
 }

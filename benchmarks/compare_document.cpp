@@ -92,7 +92,7 @@ void write_model(std::ostream& out, const ModelResult& model) {
     out << "; " << fixed(range_of(model.python->seconds).median / range_of(model.cpp.seconds).median, 2)
         << " times LibTorch's time.";
   }
-  out << " Noise: " << fixed(noise_of(model), 3) << ".\n\n";
+  out << "\n\n";
   write_rivals(out, model);
   out << '\n';
   write_reprise(out, model);
@@ -111,12 +111,13 @@ constexpr const char* method = R"(
   the plain peak of the same engine. In C++ these are bytes of LibTorch's CPU allocator, in Python all bytes of the heap (a
   library in front of `malloc`), which has scratch memory of oneDNN and MKL in it, too.
 - *Reprise within that peak* is a session whose budget is the rival's share of plain's peak less 0.001, or up to 0.01 less than that where
-  several rivals are served by one. *Reprise in that time* is the smallest peak among the budgets that were measured and were no slower.
+  several rivals are served by one. *Reprise in that time* is how far down its measured peaks can be followed from there until one is slower
+  than the rival.
 - Freed memory stays with the process on both sides, and numbers too small for a normal float count as zero.
 - Sessions had 5 seconds for a plan (1 with `--quick`), which is not in the times; nor is what `torch.compile` takes to compile.
 - *bit-equal* compares all gradients and buffers with those of a plain step of the same engine from the same seed.
-- The noise of a model is how far plain steps, measured as if they were a rival's, are from 1: the farther quartile, of the
-  noisier engine.
+- Above each table plain steps are compared with plain steps, as if they were a rival's: that is what noise does. *Clearly* faster means
+  that the quartiles of the two times do not overlap.
 )";
 
 void write_machine(std::ostream& out, const Results& results) {
@@ -132,6 +133,16 @@ void write_machine(std::ostream& out, const Results& results) {
   out << ". Running it again writes this page and its picture anew.\n";
 }
 
+// A page of half a run must not look like one of a whole one.
+void write_missing(std::ostream& out, const Results& results) {
+  if (results.models.size() >= results.asked.size()) return;
+  out << "\n**The run was broken off. Not measured:**";
+  for (std::size_t i = results.models.size(); i < results.asked.size(); ++i) {
+    out << (i == results.models.size() ? " " : ", ") << results.asked[i];
+  }
+  out << ".\n";
+}
+
 }  // namespace
 
 std::string to_markdown(const Results& results, const std::string& picture) {
@@ -139,6 +150,7 @@ std::string to_markdown(const Results& results, const std::string& picture) {
   out << "# Against what people use\n\n";
   write_machine(out, results);
   if (results.quick) out << "\nA quick run, to see that it works: these numbers mean little.\n";
+  write_missing(out, results);
   out << "\n![Time against peak of Reprise and of its rivals, one panel for each model](" << picture << ")\n\n"
       << verdict(results) << method;
   for (const ModelResult& model : results.models) write_model(out, model);

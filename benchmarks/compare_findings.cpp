@@ -21,10 +21,20 @@ double median_of(const ReprisePoint& point) {
   return range_of(point.measured.ratios).median;
 }
 
-double farther_quartile(std::vector<double> ratios) {
-  if (ratios.empty()) return 0;
-  const Spread spread = spread_of(std::move(ratios));
-  return std::max(std::abs(spread.low - 1), std::abs(spread.high - 1));
+// Largest peak first.
+std::vector<const ReprisePoint*> measured_points(const ModelResult& model) {
+  std::vector<const ReprisePoint*> points;
+  for (const ReprisePoint& point : model.reprise) {
+    if (!point.measured.ratios.empty()) points.push_back(&point);
+  }
+  std::sort(points.begin(), points.end(), [](auto* a, auto* b) { return a->measured.peak > b->measured.peak; });
+  return points;
+}
+
+// Whether the middle halves of the two have nothing in common.
+bool are_apart(const std::vector<double>& a, const std::vector<double>& b) {
+  const Spread first = spread_of(a), second = spread_of(b);
+  return first.high < second.low || second.high < first.low;
 }
 
 }  // namespace
@@ -79,11 +89,8 @@ std::vector<double> shares_to_measure(std::vector<double> rivals, bool quick) {
   return shares;
 }
 
-double noise_of(const ModelResult& model) {
-  return std::max(farther_quartile(model.cpp.again), model.python ? farther_quartile(model.python->again) : 0);
-}
-
 std::vector<Finding> findings_of(const ModelResult& model) {
+  const std::vector<const ReprisePoint*> points = measured_points(model);
   std::vector<Finding> findings;
   for (const RivalResult& rival : model.rivals) {
     if (rival.measured.ratios.empty()) continue;
@@ -91,16 +98,16 @@ std::vector<Finding> findings_of(const ModelResult& model) {
     finding.sound = soundness(rival.measured);
     finding.share = share_of_plain(rival, model);
     finding.time = range_of(rival.measured.ratios).median;
-    for (const ReprisePoint& point : model.reprise) {
-      if (point.measured.ratios.empty()) continue;
-      const bool within = share(point.budget, model.cpp.peak) <= finding.share;
-      if (within && (finding.at_peak == nullptr || point.budget > finding.at_peak->budget)) finding.at_peak = &point;
-      const bool no_slower = median_of(point) <= finding.time;
-      if (no_slower && (finding.at_time == nullptr || point.budget < finding.at_time->budget)) {
-        finding.at_time = &point;
-      }
+    for (const ReprisePoint* const point : points) {
+      if (share_of_plain(*point, model) > finding.share) continue;
+      if (finding.at_peak == nullptr) finding.at_peak = point;
+      if (median_of(*point) > finding.time) break;
+      finding.at_time = point;
     }
-    if (finding.at_peak != nullptr) finding.gain = finding.time - median_of(*finding.at_peak);
+    if (finding.at_peak != nullptr) {
+      finding.gain = finding.time - median_of(*finding.at_peak);
+      finding.is_clear = are_apart(finding.at_peak->measured.ratios, rival.measured.ratios);
+    }
     finding.needs_less = finding.at_time != nullptr && share_of_plain(*finding.at_time, model) < finding.share;
     findings.push_back(finding);
   }

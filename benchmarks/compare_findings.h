@@ -35,20 +35,18 @@ struct Range {
 // all that are at most 0.01 above it; between those that are far apart; and below the smallest.
 [[nodiscard]] std::vector<double> shares_to_measure(std::vector<double> rivals, bool quick);
 
-// How far plain steps measured like a rival are from 1: the farther quartile, of the noisier engine. Smaller
-// differences say nothing.
-[[nodiscard]] double noise_of(const ModelResult&);
-
 // One rival against Reprise.
 struct Finding {
   const RivalResult* rival = nullptr;
   Soundness sound = Soundness::exact;
   double share = 0;                       // its peak
   double time = 0;                        // its median ratio
-  const ReprisePoint* at_peak = nullptr;  // with the largest budget within its peak; nullptr: none was kept
-  const ReprisePoint* at_time = nullptr;  // with the smallest peak of those that are no slower; nullptr: all are slower
-  double gain = 0;                        // by how much Reprise is faster at its peak; 0 without `at_peak`
-  bool needs_less = false;                // Reprise, at its time
+  const ReprisePoint* at_peak = nullptr;  // with the largest peak within its own; nullptr: none was kept
+  // With the smallest peak down to which, from `at_peak` on, all are no slower; nullptr: not even that one.
+  const ReprisePoint* at_time = nullptr;
+  double gain = 0;          // by how much Reprise is faster at its peak; 0 without `at_peak`
+  bool is_clear = false;    // the quartiles of the two times do not overlap
+  bool needs_less = false;  // Reprise, at its time
 };
 
 // Of those that were measured, largest peak first.

@@ -62,7 +62,7 @@ static void from_json(const Json& json, ModelResult& m) {
 }
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Results, date, options, processor, cores, load, libtorch, python_torch, no_python,
-                                   repetitions, quick, models)
+                                   repetitions, quick, asked, models)
 
 void write_results(const std::filesystem::path& path, const Results& results) {
   std::ofstream file(path);

@@ -56,7 +56,8 @@ struct Results {
   std::string no_python;     // why there is none
   int repetitions = 0;
   bool quick = false;
-  std::vector<ModelResult> models;
+  std::vector<std::string> asked;   // names of models
+  std::vector<ModelResult> models;  // fewer than asked: the run was broken off
 };
 
 // JSON; throws Error if the file cannot be written, or read, or is something else.

@@ -8,7 +8,6 @@ namespace {
 
 struct Named {
   std::string model;
-  double noise = 0;
   Finding finding;
 };
 
@@ -29,7 +28,7 @@ bool is_faster(const Named& named) {
   return named.finding.gain > 0;
 }
 bool is_clearly_faster(const Named& named) {
-  return named.finding.gain > named.noise;
+  return is_faster(named) && named.finding.is_clear;
 }
 bool needs_less(const Named& named) {
   return named.finding.needs_less;
@@ -39,7 +38,7 @@ std::string failure_at_peak(const Named& named) {
   const Finding& finding = named.finding;
   if (finding.at_peak == nullptr) return "Reprise kept no budget within that peak";
   std::string text = "Reprise takes " + fixed(finding.time - finding.gain, 3) + " within that peak";
-  if (-finding.gain <= named.noise) text += " (the noise is " + fixed(named.noise, 3) + ")";
+  if (!finding.is_clear) text += " (the quartiles overlap)";
   return text;
 }
 
@@ -53,7 +52,7 @@ std::string exceptions(const Claims& claims) {
              ", time " + fixed(finding.time, 3) + ": ";
     if (!is_faster(named)) lines += failure_at_peak(named);
     if (!is_faster(named) && !needs_less(named)) lines += ", and ";
-    if (!needs_less(named)) lines += "no smaller peak that was measured was as fast";
+    if (!needs_less(named)) lines += "it does not need less in that time";
     lines += ".";
   }
   return lines.empty() ? "" : " The exceptions:\n" + lines;
@@ -63,8 +62,8 @@ std::string about_right(const Claims& right) {
   if (right.all.empty()) return "";
   return "**At the peak of " + right.of_all(right.count(is_faster)) +
          " rivals with right results Reprise is faster** (at " + std::to_string(right.count(is_clearly_faster)) +
-         " of them by more than the noise), **and in the time of " + right.of_all(right.count(needs_less)) +
-         " it needs less.**" + exceptions(right) + "\n\n";
+         " of them clearly), **and in the time of " + right.of_all(right.count(needs_less)) + " it needs less.**" +
+         exceptions(right) + "\n\n";
 }
 
 std::string about_wrong(const Claims& wrong) {
@@ -102,7 +101,7 @@ std::string verdict(const Results& results) {
   Claims right, wrong;
   for (const ModelResult& model : results.models) {
     for (const Finding& finding : findings_of(model)) {
-      (is_wrong(finding.sound) ? wrong : right).all.push_back({model.model, noise_of(model), finding});
+      (is_wrong(finding.sound) ? wrong : right).all.push_back({model.model, finding});
     }
   }
   return about_right(right) + about_wrong(wrong) + about_reprise(results);
