@@ -57,6 +57,16 @@ CLI::Validator whole_number(std::uint64_t smallest, std::uint64_t largest) {
   return {check, ""};
 }
 
+CLI::Validator number(double smallest, double largest) {
+  const auto check = [smallest, largest](const std::string& text) -> std::string {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size() && smallest <= value && value <= largest) return {};
+    return fmt::format("'{}' is no number from {} to {}", text, smallest, largest);
+  };
+  return {check, ""};
+}
+
 void print_out(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     throw UsageError(fmt::format("cannot write to the standard output: {}", std::strerror(errno)));

@@ -53,8 +53,9 @@ void add_trace_argument(CLI::App& command, std::filesystem::path& path);
 void add_json_flag(CLI::App& command, bool& json, const std::string& description);
 void add_time_limit(CLI::App& command, double& seconds, const std::string& description);
 
-// Refuses everything that is no whole number in this range, in a sentence.
+// Refuse everything that is no whole number, or no number, in this range, in a sentence.
 [[nodiscard]] CLI::Validator whole_number(std::uint64_t smallest, std::uint64_t largest);
+[[nodiscard]] CLI::Validator number(double smallest, double largest);
 
 // ---- output ----
 

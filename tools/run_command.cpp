@@ -94,7 +94,8 @@ void add_options(CLI::App& command, RunArguments& arguments) {
       .add_option("--planning-time", arguments.planning_time,
                   "How long the planner may think about each new trace, on a thread of its own; 5 unless given. 0: no "
                   "plans.")
-      ->type_name("SECONDS");
+      ->type_name("SECONDS")
+      ->check(number(0, 1e6));
   command
       .add_option("--verify", arguments.verify,
                   "When rebuilt values are compared with what was forgotten: never, first-time (unless given) or "
@@ -109,9 +110,8 @@ void add_options(CLI::App& command, RunArguments& arguments) {
                    "Run the program untouched if it cannot be put under a budget, instead of not at all.");
 }
 
-std::string checked_budget(const std::string& text) try {
+void check_budget(const std::string& text) try {
   if (!text.empty()) (void)parse_bytes(text);
-  return text;
 } catch (const BadOption& error) {
   throw UsageError(fmt::format("--budget: {}", error.what()));
 }
@@ -121,7 +121,7 @@ void set(const char* name, const std::string& value) {
   if (!value.empty()) setenv(name, value.c_str(), 1);
 }
 
-std::string absolute_folder(const std::string& path) {
+std::string absolute(const std::string& path) {
   return path.empty() ? path : std::filesystem::absolute(path).string();
 }
 
@@ -130,9 +130,9 @@ void set_environment(const RunArguments& arguments, const std::filesystem::path&
   set("LD_PRELOAD", library.string() + (others && *others ? std::string(":") + others : ""));
   set("REPRISE_BUDGET", arguments.budget);
   // The program may go to another folder before it exits.
-  set("REPRISE_REPORT", absolute_folder(arguments.report));
-  set("REPRISE_TRACE", absolute_folder(arguments.trace));
-  set("REPRISE_PLANS", absolute_folder(arguments.plans));
+  set("REPRISE_REPORT", absolute(arguments.report));
+  set("REPRISE_TRACE", absolute(arguments.trace));
+  set("REPRISE_PLANS", absolute(arguments.plans));
   set("REPRISE_PLANNING_TIME", arguments.planning_time);
   set("REPRISE_VERIFY", arguments.verify);
   set("REPRISE_PACK", arguments.no_pack ? "off" : "");
@@ -157,7 +157,7 @@ std::filesystem::path library(const char* name) {
 
 int run_program(const RunArguments& arguments) {
   if (arguments.program.empty()) throw UsageError("PROGRAM is missing; see reprise run --help");
-  (void)checked_budget(arguments.budget);
+  check_budget(arguments.budget);
   for (const auto& file : {arguments.report, arguments.trace}) {
     if (!file.empty()) require_writable(file);
   }

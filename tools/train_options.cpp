@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
-
 #include "reprise/trace/amount.h"
 #include "reprise/trace/error.h"
 
@@ -38,16 +35,6 @@ Exit codes:
   3  the budget cannot be kept
 )";
 
-CLI::Validator fraction(double smallest, double largest) {
-  const auto check = [smallest, largest](const std::string& text) -> std::string {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc() && end == text.data() + text.size() && smallest <= value && value <= largest) return {};
-    return fmt::format("'{}' is no number from {} to {}", text, smallest, largest);
-  };
-  return {check, ""};
-}
-
 void add_model_options(CLI::App& command, TrainOptions& options) {
   command.add_option("--layers", options.layers, "Blocks of the model; 4 unless given.")
       ->type_name("N")
@@ -63,7 +50,7 @@ void add_model_options(CLI::App& command, TrainOptions& options) {
       ->check(whole_number(1, 65536));
   command.add_option("--dropout", options.dropout, "Share of numbers that training leaves out; 0.1 unless given.")
       ->type_name("SHARE")
-      ->check(fraction(0, 0.99));
+      ->check(number(0, 0.99));
 }
 
 void add_training_options(CLI::App& command, TrainOptions& options) {
@@ -77,7 +64,7 @@ void add_training_options(CLI::App& command, TrainOptions& options) {
       ->check(whole_number(1, 1'000'000));
   command.add_option("--learning-rate", options.learning_rate, "Of Adam; 0.001 unless given.")
       ->type_name("RATE")
-      ->check(fraction(0, 10));
+      ->check(number(0, 10));
   command.add_option("--seed", options.seed, "Of parameters, data and dropout; 1 unless given.")
       ->type_name("N")
       ->check(whole_number(0, UINT64_MAX));
@@ -99,7 +86,7 @@ void add_budget_options(CLI::App& command, TrainOptions& options) {
       .add_option("--planning-time", options.planning_time,
                   "How long the planner may think, on a thread of its own; 5 unless given. 0: no plans.")
       ->type_name("SECONDS")
-      ->check(fraction(0, 1e6));
+      ->check(number(0, 1e6));
   command
       .add_option("--plans", options.plans, "A folder for plans: the next run follows them from its second step on.")
       ->type_name("FOLDER");

@@ -10,7 +10,6 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 
 #include "preload/environment.h"
 #include "preload/untouched.h"
