@@ -42,17 +42,6 @@ std::optional<PackedForm> form_of_contents(const c10::StorageImpl& storage, at::
 
 }  // namespace
 
-// ---- the arbiter ---------------------------------------------------------------------------------------------------
-
-std::mutex& Arbiter::mutex() {
-  static auto& mutex = *new std::mutex;  // tensors may be freed after static objects are gone
-  return mutex;
-}
-int& Arbiter::depth() {
-  static thread_local int depth = 0;
-  return depth;
-}
-
 std::vector<Recording*>& recordings() {
   static auto& all = *new std::vector<Recording*>;
   return all;

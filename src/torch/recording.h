@@ -16,12 +16,12 @@
 
 #include <array>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "reprise/store/packing.h"
+#include "torch/arbiter.h"
 #include "torch/libtorch.h"
 #include "torch/observations.h"
 #include "torch/recipes.h"
@@ -33,24 +33,6 @@ class SavedHook;
 class SessionState;
 class Executor;
 struct Period;
-
-// One lock for all values of all recordings. Freeing memory under it calls back into it, so a thread may take it again.
-// Never held while an operator runs.
-class Arbiter {
- public:
-  Arbiter() {
-    if (depth()++ == 0) mutex().lock();
-  }
-  ~Arbiter() {
-    if (--depth() == 0) mutex().unlock();
-  }
-  Arbiter(const Arbiter&) = delete;
-  Arbiter& operator=(const Arbiter&) = delete;
-
- private:
-  static std::mutex& mutex();
-  static int& depth();
-};
 
 // A value without its storage, in few bytes that count in the budget.
 class PackedCopy {

@@ -1,0 +1,62 @@
+#include "torch/arbiter.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+namespace reprise {
+namespace {
+
+std::mutex& mutex() {
+  static auto& one = *new std::mutex;  // tensors may be freed after static objects are gone
+  return one;
+}
+
+// The one that took the lock on this thread; a pointer, which is there as long as the thread is.
+thread_local Arbiter* outermost = nullptr;
+
+}  // namespace
+
+Arbiter::Arbiter() {
+  if (outermost) return;
+  mutex().lock();
+  outermost = this;
+}
+
+Arbiter::~Arbiter() {
+  if (outermost != this) return;
+  outermost = nullptr;
+  mutex().unlock();
+  // What was put aside is dropped with the members, which may take the lock again.
+}
+
+bool Arbiter::held() {
+  return outermost != nullptr;
+}
+
+void Arbiter::discard(c10::Storage storage) {
+  if (outermost && storage) outermost->discarded_.push_back(std::move(storage));
+}
+
+void Arbiter::put_aside(std::shared_ptr<void> things) {
+  outermost->discarded_more_.push_back(std::move(things));
+}
+
+void Arbiter::expect_free([[maybe_unused]] const char* before_what) {
+#ifndef NDEBUG
+  if (!outermost) return;
+  std::fprintf(stderr, "reprise: the arbiter is held before %s: a lock of others could be waited for under it\n",
+               before_what);
+  std::abort();
+#endif
+}
+
+void Arbiter::lock_for_fork() {
+  if (!outermost) mutex().lock();
+}
+
+void Arbiter::unlock_after_fork() {
+  if (!outermost) mutex().unlock();
+}
+
+}  // namespace reprise
