@@ -47,6 +47,10 @@ void begin(const SessionOptions& options) {
   everything.store(all, std::memory_order_release);
 }
 
+bool is_on() {
+  return everything.load(std::memory_order_acquire) != nullptr;
+}
+
 void meet_thread() {
   Everything* const all = everything.load(std::memory_order_acquire);
   if (!all || here.watched) return;

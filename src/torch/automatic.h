@@ -16,6 +16,8 @@ namespace reprise::automatic {
 // From now on, for all threads. Only once in a process.
 void begin(const SessionOptions& options);
 
+[[nodiscard]] bool is_on();
+
 // Autograd saves a tensor on a thread that has no step. Opens one if this has begun.
 void meet_thread();
 

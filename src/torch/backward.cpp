@@ -9,6 +9,7 @@
 #include "torch/recorder.h"
 #include "torch/saved.h"
 #include "torch/session_state.h"
+#include "torch/writes.h"
 
 namespace reprise {
 namespace {
@@ -23,31 +24,45 @@ using torch::autograd::variable_list;
 class InBackward {
  public:
   InBackward(std::shared_ptr<Recording> recording, bool create_graph) : recording_(std::move(recording)) {
-    recording_->in_backward = true;
-    if (create_graph) {
+    bool watched = false;
+    {
       const Arbiter lock;
-      recording_->unplannable = "backward was recorded to be differentiated again";
-      recording_->observing = false;
-      if (recording_->executor) recording_->diverge("backward is to be differentiated again", std::nullopt);
-    } else {
-      watch_operators(false);
+      recording_->in_backward = true;
+      if (create_graph) {
+        recording_->unplannable = "backward was recorded to be differentiated again";
+        recording_->observing = false;
+        if (recording_->executor) recording_->diverge("backward is to be differentiated again", std::nullopt);
+      }
+      watched = recording_->observing || recording_->executor;
+      recording_->lost_count |= !watched;
     }
-    const bool watched = recording_->observing || recording_->executor;
-    recording_->lost_count |= !watched;
+    if (!create_graph) watch_operators(false);
     watch_nodes(watched);
   }
   ~InBackward() {
-    recording_->in_backward = false;
-    recording_->went_back = true;
+    (void)end();
     watch_nodes(false);
     watch_operators(true);
+  }
+  // Whether the pass left nothing of its own pending, see Recording::end_backward.
+  [[nodiscard]] bool end() {
+    if (ended_) return false;
+    ended_ = true;
+    const Arbiter lock;
+    return recording_->end_backward();
   }
   InBackward(const InBackward&) = delete;
   InBackward& operator=(const InBackward&) = delete;
 
  private:
   std::shared_ptr<Recording> recording_;
+  bool ended_ = false;
 };
+
+int pending(const Recording& recording) {
+  const Arbiter lock;
+  return recording.pending();
+}
 
 class WatchedEngine final : public Engine {
  public:
@@ -64,10 +79,16 @@ class WatchedEngine final : public Engine {
     const std::shared_ptr<Recording> recording = this_thread().recording;
     std::optional<InBackward> in_backward;
     if (recording && !recording->in_backward) in_backward.emplace(recording, create_graph);
-    variable_list gradients = Engine::execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
+    variable_list gradients = [&] {
+      std::optional<writes::Watch> watch;
+      if (!create_graph) watch.emplace();  // else everything is recorded
+      return Engine::execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
+    }();
     if (in_backward) {
+      const bool complete = in_backward->end();
       in_backward.reset();
-      if (recording->pending() == 0) end_period();
+      // Without steps of the user's, a graph that the program keeps for ever would be in one endless period.
+      if (pending(*recording) == 0 || (complete && automatic::is_on())) end_period();
     } else if (!recording) {
       automatic::end_step();
     }

@@ -49,6 +49,13 @@ std::string sentence(const BudgetError::Facts& facts) {
 }
 
 std::string sentence(const MismatchError::Facts& facts) {
+  if (!facts.draws.empty()) {
+    return "[replay] a value of " + operator_at(facts.op, facts.operator_index) +
+           " was forgotten, and replaying the operator does not draw the same random numbers: " +
+           printable(facts.draws) +
+           ". The gradients of this step are not complete: zero them and repeat the step. What the operator makes is "
+           "kept from now on";
+  }
   std::string where;
   if (facts.blocks > 1) {
     where = " (of its " + std::to_string(facts.blocks) + " blocks of 64 KiB the first that differs is block " +

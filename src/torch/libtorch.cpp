@@ -1,8 +1,10 @@
 #include "torch/libtorch.h"
 
+#define XXH_INLINE_ALL
 #include <c10/core/CPUAllocator.h>
+#include <xxhash.h>
 
-#include <mutex>
+#include <array>
 
 namespace reprise::libtorch {
 
@@ -12,15 +14,22 @@ c10::Storage new_storage(std::size_t bytes) {
 }
 
 RandomState state_of(at::CPUGeneratorImpl& generator) {
-  const std::scoped_lock lock(generator.mutex_);
   return {generator.engine(), generator.next_float_normal_sample(), generator.next_double_normal_sample()};
 }
 
 void restore(at::CPUGeneratorImpl& generator, const RandomState& state) {
-  const std::scoped_lock lock(generator.mutex_);
   generator.set_engine(state.engine);
   generator.set_next_float_normal_sample(state.next_float);
   generator.set_next_double_normal_sample(state.next_double);
+}
+
+std::uint64_t fingerprint(const RandomState& state) {
+  const at::mt19937_data_pod engine = state.engine.data();
+  // One by one: what lies between members is nobody's.
+  const std::array<double, 6> rest{static_cast<double>(engine.left_), static_cast<double>(engine.next_),
+                                   state.next_float ? 1.0 : 0.0,      state.next_float.value_or(0.0f),
+                                   state.next_double ? 1.0 : 0.0,     state.next_double.value_or(0.0)};
+  return XXH3_64bits_withSeed(engine.state_.data(), sizeof engine.state_, XXH3_64bits(rest.data(), sizeof rest));
 }
 
 void throw_modified(const Version& now, std::uint32_t expected, at::ScalarType dtype, c10::IntArrayRef sizes) {

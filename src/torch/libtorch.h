@@ -47,7 +47,12 @@ inline void default_type(at::ScalarType type) {
   c10::set_default_dtype(c10::scalarTypeToTypeMeta(type));
 }
 
-// The state of a CPU generator, without a tensor.
+// Dispatch keys that nothing else uses, for interception.h: the first right above the kernels, so that only a kernel
+// runs while a generator is locked; the second above everything else.
+inline constexpr c10::DispatchKey key_of_draws = c10::DispatchKey::Fake;
+inline constexpr c10::DispatchKey key_of_writes = c10::DispatchKey::TESTING_ONLY_GenericMode;
+
+// The state of a CPU generator, without a tensor. The generator is private, or locked by the caller.
 struct RandomState {
   at::mt19937 engine;
   std::optional<float> next_float;
@@ -55,6 +60,7 @@ struct RandomState {
 };
 [[nodiscard]] RandomState state_of(at::CPUGeneratorImpl&);
 void restore(at::CPUGeneratorImpl&, const RandomState&);
+[[nodiscard]] std::uint64_t fingerprint(const RandomState&);
 
 // Throws what LibTorch throws when a saved tensor was written since it was saved.
 [[noreturn]] void throw_modified(const Version& now, std::uint32_t expected, at::ScalarType, c10::IntArrayRef sizes);

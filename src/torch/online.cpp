@@ -111,13 +111,15 @@ bool reconsider_those_in_use() {
   Bytes known = 0;
   for (Recording* const r : recordings()) {
     for (Id v = 0; v < static_cast<Id>(r->live.size()); ++v) {
-      const c10::Storage storage = r->anywhere(v);
+      c10::Storage storage = r->anywhere(v);
       if (!storage) continue;
+      const auto holders = storage.use_count();
+      Arbiter::discard(std::move(storage));
       const Id maker = r->info(v).maker;
       if (r->live[v].kept && r->rebuildable(v) && r->choice_of(v) == Choice::keep)
         facts.kept_by_policy += r->info(v).bytes;
       // Of what came from outside, only what nobody else holds is there because of us.
-      if (maker == no_operator && storage.use_count() > (r->live[v].kept ? 2 : 1)) continue;
+      if (maker == no_operator && holders > (r->live[v].kept ? 2 : 1)) continue;
       pinned[maker == no_operator ? std::string("tensors from outside that recipes need")
                                   : "results of " + r->recipes->operators[maker].info->name + " in use"] +=
           r->info(v).bytes;
@@ -136,9 +138,10 @@ bool reconsider_those_in_use() {
 }  // namespace
 
 bool make_room(Bytes wanted) {
-  const Arbiter lock;
+  Arbiter::expect_free("room is made for an allocation");  // what is forgotten is freed when the lock is free
   bool reconsidered = false;
   while (meter::live() + wanted > meter::ceiling()) {
+    const Arbiter lock;
     if (forget_one()) continue;
     if (!reconsidered && reconsider_those_in_use()) {
       reconsidered = true;

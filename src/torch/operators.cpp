@@ -1,5 +1,6 @@
 #include "torch/operators.h"
 
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string_view>
@@ -88,7 +89,10 @@ OperatorInfo::OperatorInfo(c10::OperatorHandle operator_handle) : handle(std::mo
     only_aliases &= result.alias_info() != nullptr;
   }
 
-  if (handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
+  // One that only exists above the kernels (an operator of the user's that is registered for autograd alone) cannot be
+  // replayed below autograd, but what it calls can.
+  if (handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) ||
+      !handle.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU)) {
     kind = Kind::transparent;
   } else if ((!takes_tensor && !random) || is_factory_with_arguments(base)) {
     kind = Kind::opaque;
@@ -98,21 +102,57 @@ OperatorInfo::OperatorInfo(c10::OperatorHandle operator_handle) : handle(std::mo
   }
 }
 
+bool OperatorInfo::is_training(c10::ArrayRef<const c10::IValue> inputs) const {
+  if (!batch_norm) return false;
+  return training_argument < 0 || (inputs[training_argument].isBool() && inputs[training_argument].toBool());
+}
+
+namespace {
+
+// The address of the schema's own name identifies the overload, so nothing is hashed but a pointer.
+class OperatorTable {
+ public:
+  const OperatorInfo* find(const char* name) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = all_.find(name);
+    return found == all_.end() ? nullptr : found->second;
+  }
+  // The first that was added stays. It lives as long as the process.
+  const OperatorInfo* add(const char* name, std::unique_ptr<const OperatorInfo> info) {
+    const std::scoped_lock lock(mutex_);
+    const auto [place, is_new] = all_.try_emplace(name, info.get());
+    if (is_new) info.release();
+    return place->second;
+  }
+
+ private:
+  std::mutex mutex_;  // nothing of the dispatcher happens under it
+  std::unordered_map<const char*, const OperatorInfo*> all_;
+};
+
+OperatorTable& table() {
+  static auto& one = *new OperatorTable;
+  return one;
+}
+
+}  // namespace
+
+const OperatorInfo& find_operator(const c10::OperatorHandle& handle) {
+  const char* const key = handle.schema().name().c_str();
+  if (const OperatorInfo* const known = table().find(key)) return *known;
+  return *table().add(key, std::make_unique<const OperatorInfo>(handle));
+}
+
 const OperatorInfo* find_operator(const at::RecordFunction& call) {
-  // The address of the schema's own name identifies the overload, so nothing is hashed but a pointer.
   static thread_local std::unordered_map<const char*, const OperatorInfo*> seen_here;
   const char* const key = call.name();
   if (const auto found = seen_here.find(key); found != seen_here.end()) return found->second;
-
-  static std::mutex mutex;
-  static auto& all = *new std::unordered_map<const char*, const OperatorInfo*>;
-  const std::scoped_lock lock(mutex);
-  const OperatorInfo*& info = all[key];
+  const OperatorInfo* info = table().find(key);
   if (!info) {
     const auto name = call.operator_name();
     const auto handle = name ? c10::Dispatcher::singleton().findSchema(*name) : std::nullopt;
     if (!handle) return nullptr;  // not remembered: only the addresses of schemas stay what they are
-    info = new OperatorInfo(*handle);
+    info = table().add(key, std::make_unique<const OperatorInfo>(*handle));
   }
   return seen_here[key] = info;
 }

@@ -44,9 +44,13 @@ struct OperatorInfo {
   int training_argument = -1;
   int first_statistic = -1, last_statistic = -1;
   bool statistics_optional = false;  // a replay may pass none
+
+  // Whether this call writes running statistics.
+  [[nodiscard]] bool is_training(c10::ArrayRef<const c10::IValue> inputs) const;
 };
 
 // nullptr: not an operator of the dispatcher. The result lives as long as the process. Any thread.
 [[nodiscard]] const OperatorInfo* find_operator(const at::RecordFunction&);
+[[nodiscard]] const OperatorInfo& find_operator(const c10::OperatorHandle&);
 
 }  // namespace reprise

@@ -24,7 +24,8 @@ bool same_operator(const Recipes& a, const Recipes& b, Id op) {
     }
   }
   const auto same_reference = [&](const Reference& r, const Reference& s) {
-    return r.value == s.value && r.defined == s.defined && (!r.defined || same_geometry(a, r.geometry, b, s.geometry));
+    return r.value == s.value && r.defined == s.defined && r.plain == s.plain &&
+           (!r.defined || !r.plain || same_geometry(a, r.geometry, b, s.geometry));
   };
   const auto same_output = [&](const Output& r, const Output& s) {
     return r.value == s.value && r.result == s.result && r.element == s.element && r.write == s.write &&
@@ -36,7 +37,39 @@ bool same_operator(const Recipes& a, const Recipes& b, Id op) {
          std::equal(o.begin(), o.end(), q.begin(), q.end(), same_output);
 }
 
+template <class T>
+Bytes bytes_of(const std::vector<T>& all) {
+  return static_cast<Bytes>(all.capacity() * sizeof(T));
+}
+
+constexpr Bytes behind = 32;  // what lies behind a small list, or a constant that is one
+
+Bytes bytes_of(const Recipes& recipes) {
+  return bytes_of(recipes.operators) + bytes_of(recipes.values) + bytes_of(recipes.arguments) +
+         bytes_of(recipes.constants) + static_cast<Bytes>(recipes.constants.size()) * behind +
+         bytes_of(recipes.references) + bytes_of(recipes.dims) + bytes_of(recipes.writes) + bytes_of(recipes.outputs);
+}
+
+Bytes bytes_of(const Observations& seen) {
+  return bytes_of(seen.moments) + bytes_of(seen.needs) + bytes_of(seen.event_names) + bytes_of(seen.moment_of) +
+         bytes_of(seen.released) + bytes_of(seen.forms) + bytes_of(seen.watched) +
+         static_cast<Bytes>(seen.needs.size()) * behind;
+}
+
+Bytes bytes_of(const Schedule& schedule) {
+  return bytes_of(schedule.steps) + bytes_of(schedule.after) + bytes_of(schedule.before) + bytes_of(schedule.events) +
+         bytes_of(schedule.replays) + bytes_of(schedule.owned) + bytes_of(schedule.last_drop) +
+         bytes_of(schedule.forms) + bytes_of(schedule.room) + static_cast<Bytes>(schedule.replays.size()) * 2 * behind;
+}
+
 }  // namespace
+
+Bytes Period::bytes() const {
+  Bytes bytes = bytes_of(*recipes) + bytes_of(seen) + bytes_of(costs) + bytes_of(other) + bytes_of(common);
+  if (schedule) bytes += bytes_of(*schedule);
+  if (plan) bytes += bytes_of(plan->actions);
+  return bytes;
+}
 
 Id common_operators(const Recipes& a, const Recipes& b) {
   const auto most = static_cast<Id>(std::min(a.operators.size(), b.operators.size()));

@@ -19,6 +19,7 @@ struct Period {
   std::vector<float> costs;       // by operator: the least that was measured
   std::vector<OtherBytes> other;  // by moment: of the newest step that was measured from start to end
   int measured = 0;               // how often costs were measured
+  double uses = 0;                // how often it was met again; those of long ago count less
 
   // How many operators this one has in common with others from the start.
   std::vector<std::pair<std::weak_ptr<Period>, Id>> common;
@@ -38,6 +39,9 @@ struct Period {
   int planned_with = 0;                      // `measured` when it was planned
   bool planning = false;                     // a job is under way
   bool outgrown = false;                     // the other bytes are more than the plan allows for
+
+  // What it takes in memory, about.
+  [[nodiscard]] Bytes bytes() const;
 };
 
 // How many operators two lists of recipes have in common from the start.

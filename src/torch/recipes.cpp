@@ -53,11 +53,20 @@ Recipes Recipes::before(Id op, std::optional<std::size_t> outputs_too) const {
   copy.dims = head(dims, end.dims);
   copy.writes = head(writes, end.writes);
   copy.outputs = head(outputs, start.outputs + static_cast<std::uint32_t>(outputs_too.value_or(0)));
-  copy.values = values;
+  // What a step that diverges never met is not taken along: shapes that change would make each list longer than the
+  // last.
+  Id most = no_value;
+  for (const Reference& reference : copy.references) most = std::max(most, reference.value);
+  for (const Write& write : copy.writes) most = std::max(most, write.before);
+  for (const Output& output : copy.outputs) most = std::max(most, output.value);
+  copy.values = head(values, static_cast<std::uint32_t>(most + 1));
+  const Id made_up_to = outputs_too ? op : op - 1;
   for (RecordedValue& value : copy.values) {
-    if (value.maker >= op) value.maker = no_operator;
+    if (value.maker > made_up_to) value.maker = no_operator;
   }
-  for (std::size_t k = start.outputs; k < copy.outputs.size(); ++k) copy.values[copy.outputs[k].value].maker = op;
+  for (const Output& output : outputs_of(op).subspan(outputs_too.value_or(0))) {
+    if (static_cast<std::size_t>(output.value) < copy.values.size()) copy.values[output.value].maker = no_operator;
+  }
   return copy;
 }
 
@@ -82,13 +91,13 @@ bool Recipes::same_geometry(const Geometry& geometry, const at::Tensor& tensor) 
          std::equal(sizes + geometry.rank, sizes + 2 * geometry.rank, impl.strides().data());
 }
 
-at::Tensor Recipes::view(const c10::Storage& storage, const Geometry& geometry) const {
-  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
-      c10::Storage(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(geometry.dtype));
-  const std::int64_t* const sizes = dims.data() + geometry.dims;
-  tensor.unsafeGetTensorImpl()->set_sizes_and_strides({sizes, geometry.rank}, {sizes + geometry.rank, geometry.rank},
-                                                      geometry.offset);
-  return tensor;
+View Recipes::view(const Geometry& geometry) const {
+  View view;
+  const std::int64_t* const first = dims.data() + geometry.dims;
+  view.dims.append(first, first + 2 * geometry.rank);
+  view.offset = geometry.offset;
+  view.dtype = geometry.dtype;
+  return view;
 }
 
 bool same_constant(const c10::IValue& a, const c10::IValue& b) {

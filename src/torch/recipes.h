@@ -18,6 +18,7 @@
 #include "reprise/torch/policy.h"
 #include "reprise/trace/trace.h"
 #include "torch/operators.h"
+#include "torch/view.h"
 
 namespace reprise {
 
@@ -36,6 +37,7 @@ struct Reference {
   Id value = no_value;  // none: an undefined tensor, or one that is overwritten and needs no old contents
   Geometry geometry;
   bool defined = false;
+  bool plain = true;  // false: a tensor that is not a plain one on the CPU; the operator cannot be replayed
 };
 
 struct Argument {
@@ -110,13 +112,12 @@ class Recipes {
   [[nodiscard]] std::span<const Reference> references_of(Id op) const;
 
   // What came before this operator, as recipes of their own; `outputs` given: this operator too, with so many of its
-  // outputs. Values keep their numbers, and those that were not made yet stay without a maker.
+  // outputs. Values keep their numbers; those that were not met by then are not among them.
   [[nodiscard]] Recipes before(Id op, std::optional<std::size_t> outputs) const;
 
   [[nodiscard]] Geometry add_geometry(const at::Tensor&);
   [[nodiscard]] bool same_geometry(const Geometry&, const at::Tensor&) const;
-  // A tensor over the storage, without a dispatcher call.
-  [[nodiscard]] at::Tensor view(const c10::Storage&, const Geometry&) const;
+  [[nodiscard]] View view(const Geometry&) const;
 };
 
 // Whether replaying with one is the same as replaying with the other.

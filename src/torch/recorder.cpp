@@ -9,17 +9,12 @@
 #include "torch/meter.h"
 #include "torch/saved.h"
 #include "torch/session_state.h"
+#include "torch/writes.h"
 
 namespace reprise {
 namespace {
 
 // ---- arguments -----------------------------------------------------------------------------------------------------
-
-bool is_training(const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
-  if (!info.batch_norm) return false;
-  return info.training_argument < 0 ||
-         (inputs[info.training_argument].isBool() && inputs[info.training_argument].toBool());
-}
 
 bool is_constant(const c10::IValue& input) {
   if (input.isTensor())
@@ -51,7 +46,7 @@ class ArgumentWriter {
       : recording_(recording), recipes_(*recording.recipes), recipe_(recipe) {}
 
   void write(c10::ArrayRef<const c10::IValue> inputs) {
-    training_ = is_training(*recipe_.info, inputs);
+    training_ = recipe_.info->is_training(inputs);
     for (int i = 0; i < static_cast<int>(inputs.size()); ++i) write(inputs[i], i);
     find_overwritten_inputs();
   }
@@ -88,11 +83,12 @@ class ArgumentWriter {
   Reference reference(const at::Tensor& tensor, int index, int element) {
     Reference result;
     if (!tensor.defined()) return result;
+    result.defined = true;
     if (!libtorch::is_plain(tensor)) {
       recipe_.obstacle = "an argument is not a plain tensor on the CPU";
+      result.plain = false;
       return result;
     }
-    result.defined = true;
     result.geometry = recipes_.add_geometry(tensor);
     const Access access = access_of(*recipe_.info, training_, index, tensor);
     c10::StorageImpl* const storage = libtorch::storage_of(tensor);
@@ -180,7 +176,8 @@ class ArgumentMatcher {
       }
       case Argument::Kind::unknown: return input.isTensor() && !libtorch::is_plain(input.toTensor());
       case Argument::Kind::tensor:
-        return input.isTensor() && matches(recipes_.references[argument.first], input.toTensor());
+        return input.isTensor() && !is_constant(input) &&
+               matches(recipes_.references[argument.first], input.toTensor());
       case Argument::Kind::tensors:
       case Argument::Kind::optional_tensors: break;
     }
@@ -200,7 +197,7 @@ class ArgumentMatcher {
 
   bool matches(const Reference& reference, const at::Tensor& tensor) {
     if (!tensor.defined() || !reference.defined) return tensor.defined() == reference.defined;
-    if (tensor.unsafeGetTensorImpl()->is_wrapped_number() || !libtorch::is_plain(tensor)) return false;
+    if (!libtorch::is_plain(tensor) || !reference.plain) return libtorch::is_plain(tensor) == reference.plain;
     if (!recipes_.same_geometry(reference.geometry, tensor)) return false;
     return reference.value == no_value || holds(tensor, reference.value);
   }
@@ -274,26 +271,53 @@ class OperatorCall {
     if (!r.following) record(r, info, inputs);
     r.current = op;
     begin_writes(r, info, inputs);
-    if (info.random) remember_random_state(r, info, inputs);
   }
 
-  static void end(Recording& r, const at::RecordFunction& call) {
+  static bool failed(const Recording& r, const at::RecordFunction& call) {
+    return call.outputs().empty() && !r.recipes->operators[r.current].info->handle.schema().returns().empty();
+  }
+
+  // After it has run: what it made.
+  static void take_results(Recording& r, const at::RecordFunction& call, draws::Recorder& drawn) {
     const auto& results = call.outputs();
-    const Recipe& recipe = r.recipes->operators[r.current];
-    const bool failed = results.empty() && !recipe.info->handle.schema().returns().empty();
     r.outputs_seen = 0;
-    if (failed) {
-      fail(r);
-    } else {
-      for (std::size_t i = 0; i < results.size(); ++i) take_result(r, results[i], static_cast<std::int16_t>(i));
-      take_other_writes(r);
-      if (r.following && r.outputs_seen != r.recipes->outputs_of(r.current).size()) diverge_in(r, "fewer results");
-      ask_policy(r, results);
-    }
+    if (failed(r, call)) return fail(r);
+    if (const char* const why = cannot_be_drawn_again(r, drawn)) give_up(r, "random numbers that no tape has", why);
+    r.tapes[r.current] = std::move(drawn.tape);
+    for (std::size_t i = 0; i < results.size(); ++i) take_result(r, results[i], static_cast<std::int16_t>(i));
+    take_other_writes(r);
+    if (r.following && r.outputs_seen != r.recipes->outputs_of(r.current).size()) diverge_in(r, "fewer results");
+  }
+
+  // The end of it: what was saved in it belongs to what it made.
+  static void end(Recording& r, const at::RecordFunction& call) {
+    const bool failed_now = failed(r, call);
+    for (auto& write : r.current_writes) Arbiter::discard(std::move(write.storage));
     r.current_writes.clear();
     ++r.next;
-    bind_waiting(r, failed);
+    bind_waiting(r, failed_now);
     r.current = no_operator;
+  }
+
+  // What the policy says about the operator that has just run. Not under the lock: it is the user's.
+  static void ask_policy(Recording& r, const at::RecordFunction& call) {
+    if (!r.session->options.policy || r.following || failed(r, call)) return;
+    PolicyOperator op;
+    {
+      const Arbiter lock;
+      const Recipe& recipe = r.recipes->operators[r.current];
+      op.name = recipe.info->name;
+      op.random = recipe.info->random;
+      if (recipe.module) op.module = *recipe.module;
+      if (r.measuring) op.seconds = static_cast<double>(r.cost_of(r.current)) * 1e-6;
+      for (const Output& output : r.recipes->outputs_of(r.current)) op.bytes += r.info(output.value).bytes;
+    }
+    for (const c10::IValue& result : call.outputs()) {
+      if (result.isTensor() && result.toTensor().defined()) op.shapes.push_back(result.toTensor().sizes().vec());
+    }
+    const Choice choice = r.session->choose(op);
+    const Arbiter lock;
+    r.recipes->operators[r.current].choice = choice;
   }
 
  private:
@@ -332,7 +356,7 @@ class OperatorCall {
     if (!recipe.obstacle) recipe.obstacle = r.session->distrusted(info, r.next);
     recipe.module = module_of(*r.session, inputs);
     r.recipes->operators.push_back(recipe);
-    r.random.emplace_back();
+    r.tapes.emplace_back();
     r.costs.push_back(0);
   }
 
@@ -350,22 +374,6 @@ class OperatorCall {
     return module;
   }
 
-  // What the policy says about the operator that has just run.
-  static void ask_policy(Recording& r, const std::vector<c10::IValue>& results) {
-    if (r.following || !r.session->options.policy) return;
-    Recipe& recipe = r.recipes->operators[r.current];
-    PolicyOperator op;
-    op.name = recipe.info->name;
-    op.random = recipe.info->random;
-    if (recipe.module) op.module = *recipe.module;
-    if (r.measuring) op.seconds = static_cast<double>(r.cost_of(r.current)) * 1e-6;
-    for (const c10::IValue& result : results) {
-      if (result.isTensor() && result.toTensor().defined()) op.shapes.push_back(result.toTensor().sizes().vec());
-    }
-    for (const Output& output : r.recipes->outputs_of(r.current)) op.bytes += r.info(output.value).bytes;
-    recipe.choice = r.session->choose(op);
-  }
-
   static void diverge_in(Recording& r, const char* what) {
     r.diverge(
         "operator " + std::to_string(r.current) + ", " + r.recipes->operators[r.current].info->name + ", gave " + what,
@@ -377,6 +385,7 @@ class OperatorCall {
     return &(input.isTensor() ? input.toTensor() : input.toListRef()[write.element].toTensor());
   }
 
+  // What was there was copied where recipes need it, see writes.h.
   static void begin_writes(Recording& r, const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
     if (!info.writes && !info.batch_norm) return;
     const auto writes = r.recipes->writes_of(r.current);
@@ -386,31 +395,30 @@ class OperatorCall {
       bool again = false;
       for (const auto& other : r.current_writes) again |= other.storage.unsafeGetStorageImpl() == storage;
       if (again) continue;
-      const Id before = r.find(storage);
-      if (before != no_value) r.before_write(before);
-      // Other recordings may know the storage, too.
-      for (Recording* const other : recordings()) {
-        if (other == &r) continue;
-        if (const Id theirs = other->find(storage); theirs != no_value) other->before_write(theirs);
-      }
-      r.current_writes.push_back({libtorch::share(storage), before, static_cast<std::int16_t>(i), writes[i].access});
+      r.current_writes.push_back(
+          {libtorch::share(storage), r.find(storage), static_cast<std::int16_t>(i), writes[i].access});
     }
   }
 
-  static void remember_random_state(Recording& r, const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
-    at::Generator generator = at::detail::getDefaultCPUGenerator();
-    if (info.generator_argument >= 0 && inputs[info.generator_argument].isGenerator()) {
-      generator = inputs[info.generator_argument].toGenerator();
-    }
-    if (generator.device().is_cpu()) {
-      r.random[r.current] = libtorch::state_of(*at::check_generator<at::CPUGeneratorImpl>(generator));
-    }
+  // A kernel of the user's that is said to draw, and did not do so through LibTorch's operators, asked a generator
+  // itself.
+  static const char* cannot_be_drawn_again(const Recording& r, const draws::Recorder& drawn) {
+    const OperatorInfo& info = *r.recipes->operators[r.current].info;
+    if (drawn.incomplete) return "it draws from a generator that is not LibTorch's own";
+    if (info.random && drawn.tape.empty() && !info.name.starts_with("aten::")) return "it draws in a way of its own";
+    return nullptr;
+  }
+
+  // It ran, but cannot be replayed.
+  static void give_up(Recording& r, const char* gave, const char* why) {
+    if (r.recipes->operators[r.current].obstacle) return;
+    if (r.following) diverge_in(r, gave);
+    r.recipes->operators[r.current].obstacle = why;
   }
 
   // Contents of what was being written are unknown: nobody has them any more.
   static void fail(Recording& r) {
-    if (r.following) diverge_in(r, "an error");
-    r.recipes->operators[r.current].obstacle = "it failed";
+    give_up(r, "an error", "it failed");
     for (auto& write : r.current_writes) {
       if (write.before != no_value) r.unbind(write.storage.unsafeGetStorageImpl(), write.before);
     }
@@ -453,11 +461,7 @@ class OperatorCall {
     if (write.before != no_value && write.before != after) r.follow_writes(write.before, after);
     // Saved tensors of other recordings that saw no write go on with the contents, too.
     for (Recording* const other : recordings()) {
-      if (other == &r) continue;
-      const Id theirs = other->find(storage);
-      if (theirs == no_value) continue;
-      other->follow_writes(
-          theirs, tensor ? other->add_from_outside(*tensor) : other->add_from_outside(storage, libtorch::Version(), 0));
+      if (other != &r) other->after_write(storage, tensor ? libtorch::version_of(*tensor) : libtorch::Version());
     }
   }
 
@@ -511,10 +515,10 @@ class OperatorCall {
 
 // ---- callbacks -----------------------------------------------------------------------------------------------------
 
-// What a start callback returns for its end callback. One for each operator that runs: pooled, there are many.
+// What a start callback returns for its end callback: it lives as long as the operator runs.
 struct Context final : at::ObserverContext {
-  bool recorded = false;
-  bool cpu_time = false;  // of the two clocks
+  std::optional<draws::Recorder> drawn;  // of one that is recorded
+  bool cpu_time = false;                 // of the two clocks
   double start = 0;
 
   void begin(bool of_cpu) {
@@ -524,40 +528,7 @@ struct Context final : at::ObserverContext {
   [[nodiscard]] float elapsed() const {
     return static_cast<float>((cpu_time ? thread_microseconds() : wall_microseconds()) - start);
   }
-
-  static std::vector<void*>& pool() {
-    static thread_local std::vector<void*> free;
-    return free;
-  }
-  static void* operator new(std::size_t bytes) {
-    if (pool().empty()) return ::operator new(bytes);
-    void* const memory = pool().back();
-    pool().pop_back();
-    return memory;
-  }
-  static void operator delete(void* memory) { pool().push_back(memory); }
 };
-
-// An operator that is not recorded still changes what it writes.
-void forget_written(Recording& r, const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
-  if (!info.writes) return;
-  const auto one = [&](const at::Tensor& tensor) {
-    if (!tensor.defined() || !tensor.has_storage()) return;
-    c10::StorageImpl* const storage = libtorch::storage_of(tensor);
-    for (Recording* const any : recordings()) {
-      const Id value = any->find(storage);
-      if (value == no_value) continue;
-      any->before_write(value);
-      if (any == &r) any->unbind(storage, value);
-    }
-  };
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (info.access[i] == Access::read) continue;
-    if (inputs[i].isTensor()) one(inputs[i].toTensor());
-    if (!inputs[i].isTensorList()) continue;
-    for (const c10::IValue& element : inputs[i].toListRef()) one(element.toTensor());
-  }
-}
 
 // Long enough to be worth a system call for the time that it really takes.
 bool takes_long(c10::ArrayRef<const c10::IValue> inputs) {
@@ -583,7 +554,7 @@ std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& call)
     return nullptr;
   if (info->kind == OperatorInfo::Kind::opaque) {
     ++here.inside;
-    return std::unique_ptr<at::ObserverContext>(new Context);
+    return std::make_unique<Context>();
   }
   if (info->autocast && !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutocastCPU)) {
     return nullptr;  // the cast and the call below it are recorded instead
@@ -592,14 +563,15 @@ std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& call)
   begin_period_if_over();
   if (!here.recording) return nullptr;  // a step that is not recorded has begun
   Recording& r = *here.recording;
-  if (r.pending() == 0 && !at::GradMode::is_enabled()) {
-    const Arbiter lock;
-    forget_written(r, *info, call.inputs());
+  const writes::Written written = writes::written_by(*info, call.inputs());
+  writes::save_contents(written);
+  if (r.pending() == 0 && !at::GradMode::is_enabled()) {  // not recorded, but it changes what it writes
+    writes::take_over(written);
     return nullptr;
   }
   if (r.executor) r.executor->before(r, r.moment);  // may run operators: not under the lock
-  std::unique_ptr<Context> context(new Context);
-  context->recorded = true;
+  auto context = std::make_unique<Context>();
+  context->drawn.emplace();
   try {
     const Arbiter lock;
     OperatorCall::start(r, *info, call.inputs());
@@ -617,8 +589,8 @@ void on_operator_end(const at::RecordFunction& call, at::ObserverContext* given)
   if (!given) return;
   ThreadState& here = this_thread();
   --here.inside;
-  const Context& context = *static_cast<Context*>(given);
-  if (!context.recorded || !here.recording) return;
+  Context& context = *static_cast<Context*>(given);
+  if (!context.drawn || !here.recording) return;
   Recording& r = *here.recording;
   const Id op = r.current;
   {
@@ -629,6 +601,11 @@ void on_operator_end(const at::RecordFunction& call, at::ObserverContext* given)
     }
     r.now += r.cost_of(op);
     end_moment(r, r.cost_of(op));
+    OperatorCall::take_results(r, call, *context.drawn);
+  }
+  OperatorCall::ask_policy(r, call);
+  {
+    const Arbiter lock;
     OperatorCall::end(r, call);
     if (r.measuring_other) (void)meter::take_other_peak();  // what it made is a value now
   }
@@ -652,9 +629,9 @@ std::unique_ptr<at::ObserverContext> on_node(const at::RecordFunction& call) {
   {
     const Arbiter lock;
     begin_moment(r, no_operator, call.name(), name);
+    r.rebuilding = 0;
   }
-  std::unique_ptr<Context> context(new Context);
-  r.rebuilding = 0;
+  auto context = std::make_unique<Context>();
   if (r.observing) context->begin(false);
   return context;
 }
@@ -673,11 +650,6 @@ void on_node_end(const at::RecordFunction&, at::ObserverContext* given) {
 
 }  // namespace
 
-ThreadState& this_thread() {
-  static thread_local ThreadState state;
-  return state;
-}
-
 void watch_operators(bool on) {
   auto& handle = this_thread().operators;
   if (on == handle.has_value()) return;
@@ -690,6 +662,7 @@ void watch_operators(bool on) {
     at::removeCallback(*handle);
     handle.reset();
   }
+  draws::watch(on);
 }
 
 void watch_nodes(bool on) {

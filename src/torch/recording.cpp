@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
+#include <utility>
 
 #include "torch/executor.h"
 #include "torch/fingerprint.h"
@@ -31,6 +31,12 @@ void set_tag(meter::Header& header, std::uint32_t recording, Id value, bool trac
   }
 }
 
+// A handle that was only looked at. It may be the last one by now: what it frees may be anybody's, unless it is memory
+// of the meter's.
+void drop(c10::intrusive_ptr<c10::StorageImpl> storage) {
+  if (!meter::header_of(*storage)) Arbiter::discard(c10::Storage(std::move(storage)));
+}
+
 constexpr Bytes smallest_packed = 4 << 10;
 
 std::optional<PackedForm> form_of_contents(const c10::StorageImpl& storage, at::ScalarType dtype) {
@@ -49,21 +55,21 @@ std::vector<Recording*>& recordings() {
 
 // ---- packed copies -------------------------------------------------------------------------------------------------
 
-std::optional<PackedCopy> PackedCopy::of(const PackedForm& form, const c10::Storage& storage) {
-  if (storage.nbytes() != form.plain_bytes()) return std::nullopt;
+std::shared_ptr<const PackedCopy> PackedCopy::of(const PackedForm& form, const c10::Storage& storage) {
+  if (storage.nbytes() != form.plain_bytes()) return nullptr;
+  const std::shared_ptr<PackedCopy> copy(new PackedCopy);
   const Bytes charged = meter::counted(form.bytes());
-  if (!meter::charge(charged)) return std::nullopt;
-  PackedCopy copy;
-  copy.charged_ = charged;
-  copy.form_ = form;
-  copy.data_ = std::make_unique_for_overwrite<std::byte[]>(form.bytes());
+  if (!meter::charge(charged)) return nullptr;
+  copy->charged_ = charged;
+  copy->form_ = form;
+  copy->data_ = std::make_unique_for_overwrite<std::byte[]>(form.bytes());
   const std::span plain{static_cast<const std::byte*>(storage.data()), storage.nbytes()};
-  if (!reprise::pack(form, plain, {copy.data_.get(), form.bytes()})) return std::nullopt;
+  if (!reprise::pack(form, plain, {copy->data_.get(), form.bytes()})) return nullptr;
   return copy;
 }
 
 PackedCopy::~PackedCopy() {
-  if (data_) meter::discharge(charged_);
+  meter::discharge(charged_);
 }
 
 void PackedCopy::restore(const c10::Storage& storage) const {
@@ -76,7 +82,7 @@ Recording::Recording(std::shared_ptr<SessionState> of, std::shared_ptr<Recipes> 
     : session(std::move(of)), number(next_number()), recipes(std::move(followed)), following(recipes != nullptr) {
   if (!following) recipes = std::make_shared<Recipes>();
   live.resize(recipes->values.size());
-  random.resize(recipes->operators.size());
+  tapes.resize(recipes->operators.size());
   const Arbiter lock;
   recordings().push_back(this);
 }
@@ -86,12 +92,28 @@ Recording::~Recording() {
   auto& all = recordings();
   all.erase(std::find(all.begin(), all.end(), this));
   for (LiveValue& value : live) {
-    if (const auto storage = value.storage.lock()) {
+    if (auto storage = value.storage.lock()) {
       meter::Header* const header = meter::header_of(*storage);
       if (header && header->tag.recording == number) set_tag(*header, 0, 0, false);
+      drop(std::move(storage));
     }
   }
-  live.clear();
+  Arbiter::discard_all(std::move(live));
+}
+
+void Recording::end() {
+  for (Id v = 0; v < static_cast<Id>(live.size()); ++v) {
+    if (!live[v].hooks.empty() || needed(v)) continue;
+    let_go(v);
+    live[v].packed.reset();
+  }
+}
+
+bool Recording::end_backward() {
+  in_backward = false;
+  went_back = true;
+  ++backwards_;
+  return std::exchange(fresh_, 0) == 0;
 }
 
 // ---- values --------------------------------------------------------------------------------------------------------
@@ -119,6 +141,8 @@ void Recording::diverge(const std::string& why, std::optional<std::size_t> outpu
   if (!following) return;
   const Id op = outputs ? current : next;
   auto mine = std::make_shared<Recipes>(recipes->before(op, outputs));
+  const std::size_t values = mine->values.size();
+  renumber_extra(recipes->values.size(), values);
   mine->values.insert(mine->values.end(), extra_.begin(), extra_.end());
   extra_.clear();
   for (auto& [index, constant] : changed_constants) {
@@ -127,12 +151,14 @@ void Recording::diverge(const std::string& why, std::optional<std::size_t> outpu
   changed_constants.clear();
   recipes = std::move(mine);
   following = false;
-  random.resize(recipes->operators.size());
+  tapes.resize(recipes->operators.size());
   costs.resize(recipes->operators.size());
   if (period && lost_count) {
     period->record_anew = true;
   } else if (period && !unplannable) {  // what is not seen here was seen there
     seen = period->seen.before(moment);
+    if (seen.released.size() > values) seen.released.resize(values);
+    if (seen.forms.size() > values) seen.forms.resize(values);
     for (Id v = 0; v < static_cast<Id>(std::min(live.size(), seen.released.size())); ++v) {
       if (live[v].met && seen.released[v] < 0 && rebuildable(v)) seen.watched.push_back(v);
     }
@@ -147,11 +173,33 @@ void Recording::diverge(const std::string& why, std::optional<std::size_t> outpu
   for (LiveValue& value : live) value.dropped = false;
 }
 
+// Values that the recipes do not have move from where those of one list end to where those of another end.
+void Recording::renumber_extra(std::size_t from, std::size_t to) {
+  if (from == to) return;
+  const auto renumbered = [&](Id value) {
+    return static_cast<std::size_t>(value) < from ? value
+                                                  : static_cast<Id>(static_cast<std::size_t>(value) - from + to);
+  };
+  for (std::size_t i = 0; i < extra_.size(); ++i) {
+    LiveValue& state = live[to + i] = std::move(live[from + i]);
+    for (SavedHook* const hook : state.hooks) hook->value = static_cast<Id>(to + i);
+    auto storage = state.storage.lock();
+    if (!storage) continue;
+    meter::Header* const header = meter::header_of(*storage);
+    if (header && header->tag.recording == number) header->tag.value = renumbered(header->tag.value);
+    drop(std::move(storage));
+  }
+  for (auto& [storage, value] : elsewhere_) value = renumbered(value);
+  for (CurrentWrite& write : current_writes) write.before = renumbered(write.before);
+  live.resize(to + extra_.size());
+  needed_known_ = false;
+}
+
 void Recording::change_to(const std::shared_ptr<Period>& another) {
   period = another;
   recipes = another->recipes;
   live.resize(recipes->values.size());
-  random.resize(recipes->operators.size());
+  tapes.resize(recipes->operators.size());
   costs = another->costs;
   for (LiveValue& value : live) value.dropped = false;
   executor = session->executor_for(*another);
@@ -159,10 +207,16 @@ void Recording::change_to(const std::shared_ptr<Period>& another) {
 
 bool Recording::held_by_program(Id value) const {
   const LiveValue& state = live[value];
-  const auto storage = state.storage.lock();
-  if (!storage || find(storage.get()) != value) return false;
+  auto storage = state.storage.lock();
+  if (!storage) return false;
+  if (find(storage.get()) != value) {
+    drop(std::move(storage));
+    return false;
+  }
   const std::size_t ours = 1 + (state.kept && state.kept.unsafeGetStorageImpl() == storage.get() ? 1 : 0);
-  return storage.use_count() > ours;
+  const bool held = storage.use_count() > ours;
+  drop(std::move(storage));
+  return held;
 }
 
 Id Recording::find(c10::StorageImpl* storage) const {
@@ -171,7 +225,9 @@ Id Recording::find(c10::StorageImpl* storage) const {
   }
   if (elsewhere_.empty()) return no_value;
   const auto found = elsewhere_.find(storage);
-  return found == elsewhere_.end() ? no_value : found->second;
+  if (found == elsewhere_.end()) return no_value;
+  // While the value refers to the storage, no other one can have its address.
+  return live[found->second].storage._unsafe_get_target() == storage ? found->second : no_value;
 }
 
 Id Recording::look_up(const at::Tensor& tensor) {
@@ -226,6 +282,11 @@ void Recording::bind(c10::StorageImpl* storage, Id value) {
   const Id before = find(storage);
   if (before != no_value && before != value) unbind(storage, before);
   LiveValue& state = live[value];
+  if (c10::StorageImpl* const last = state.storage._unsafe_get_target(); last != storage) {
+    if (const auto place = elsewhere_.find(last); place != elsewhere_.end() && place->second == value) {
+      elsewhere_.erase(place);  // another storage may get its address
+    }
+  }
   state.storage = libtorch::share(storage).getWeakStorageImpl();
   state.met = true;
   meter::Header* const header = meter::header_of(*storage);
@@ -242,8 +303,7 @@ void Recording::bind(c10::StorageImpl* storage, Id value) {
 }
 
 void Recording::unbind(c10::StorageImpl* storage, Id value) {
-  LiveValue& state = live[value];
-  if (!state.copied) state.kept = c10::Storage();
+  if (!live[value].copied) let_go(value);
   meter::Header* const header = meter::header_of(*storage);
   if (header && header->tag.recording == number) {
     set_tag(*header, 0, 0, false);
@@ -262,9 +322,10 @@ void Recording::remember_version(Id value, const at::Tensor& tensor) {
 c10::Storage Recording::anywhere(Id value) const {
   const LiveValue& state = live[value];
   if (state.kept) return state.kept;
-  if (auto storage = state.storage.lock(); storage && find(storage.get()) == value && !written_unseen(value)) {
-    return c10::Storage(std::move(storage));
-  }
+  auto storage = state.storage.lock();
+  if (!storage) return {};
+  if (find(storage.get()) == value && !written_unseen(value)) return c10::Storage(std::move(storage));
+  drop(std::move(storage));
   return {};
 }
 
@@ -274,11 +335,20 @@ c10::Storage Recording::storage(Id value) const {
 }
 
 bool Recording::resident(Id value) const {
-  return live[value].kept || storage(value);
+  if (live[value].kept) return true;
+  c10::Storage found = storage(value);
+  const bool there = static_cast<bool>(found);
+  Arbiter::discard(std::move(found));
+  return there;
+}
+
+void Recording::let_go(Id value) {
+  Arbiter::discard(std::exchange(live[value].kept, c10::Storage()));
 }
 
 void Recording::keep(Id value, c10::Storage storage) {
   LiveValue& state = live[value];
+  let_go(value);
   state.kept = std::move(storage);
   state.forgotten = false;
   if (keep_outside && rebuildable(value) && choice_of(value) != Choice::keep) {
@@ -296,9 +366,8 @@ float Recording::cost_of(Id op) const {
 }
 
 void Recording::release(Id value) {
-  LiveValue& state = live[value];
-  if (rebuildable(value)) state.kept = c10::Storage();
-  state.packed.reset();
+  if (rebuildable(value)) let_go(value);
+  live[value].packed.reset();
 }
 
 void Recording::forget(Id value) {
@@ -308,7 +377,7 @@ void Recording::forget(Id value) {
     state.forgotten = true;
     session->count_forgotten(info(value).bytes);
   }
-  state.kept = c10::Storage();
+  let_go(value);
 }
 
 void Recording::take_fingerprints(Id value, const c10::Storage& storage) {
@@ -323,7 +392,7 @@ void Recording::take_fingerprints(Id value, const c10::Storage& storage) {
 bool Recording::pack(Id value, const PackedForm& form) {
   LiveValue& state = live[value];
   if (state.packed) {
-    state.kept = c10::Storage();
+    let_go(value);
     return true;
   }
   if (!state.kept) return false;
@@ -332,7 +401,7 @@ bool Recording::pack(Id value, const PackedForm& form) {
   session->count_packing(thread_microseconds() - start);
   if (!copy) return false;
   session->count_packed(info(value).bytes, copy->bytes());
-  state.packed.emplace(std::move(*copy));
+  state.packed = std::move(copy);
   return true;
 }
 
@@ -341,9 +410,11 @@ bool Recording::pack(Id value, const PackedForm& form) {
 void Recording::attach(SavedHook& hook, Id value, c10::StorageImpl* storage) {
   LiveValue& state = live[value];
   hook.value = value;
+  hook.attached_in = backwards_;
   state.hooks.push_back(&hook);
   state.saved_at = now;
   ++pending_;
+  ++fresh_;
   needed_known_ = false;
   if (!rebuildable(value)) {
     if (!state.kept) state.kept = libtorch::share(storage);
@@ -370,7 +441,7 @@ void Recording::attach(SavedHook& hook, Id value, c10::StorageImpl* storage) {
 
 void Recording::pack_at_once(Id value, const c10::StorageImpl& storage, at::ScalarType dtype) {
   if (!session->options.pack || !keep_outside) return;
-  if (const auto form = form_of_contents(storage, dtype); form && pack(value, *form)) live[value].kept = c10::Storage();
+  if (const auto form = form_of_contents(storage, dtype); form && pack(value, *form)) let_go(value);
 }
 
 void Recording::observe_form(Id value, const c10::StorageImpl& storage, at::ScalarType dtype) {
@@ -387,13 +458,14 @@ void Recording::detach(SavedHook& hook) {
   *place = state.hooks.back();
   state.hooks.pop_back();
   needed_known_ = false;
+  if (hook.attached_in == backwards_) --fresh_;
   if (--pending_ == 0) drained_ = true;
   if (!state.hooks.empty()) return;
   state.forgotten = false;
   if (executor && executor->keeps(hook.value)) return;
   release(hook.value);
   // A value from outside that nobody may need for a recipe was only kept for this saved tensor.
-  if (!keep_outside && !rebuildable(hook.value)) state.kept = c10::Storage();
+  if (!keep_outside && !rebuildable(hook.value)) let_go(hook.value);
 }
 
 void Recording::follow_writes(Id from, Id to) {
@@ -401,15 +473,18 @@ void Recording::follow_writes(Id from, Id to) {
   for (SavedHook* const hook : live[from].hooks) {
     if (hook->unmoved()) moving.push_back(hook);
   }
-  const auto storage = live[to].storage.lock();
+  if (moving.empty()) return;
+  auto storage = live[to].storage.lock();
   if (!storage) return;
   for (SavedHook* const hook : moving) {
     hook->fingerprint.clear();
     auto& hooks = live[from].hooks;
     hooks.erase(std::find(hooks.begin(), hooks.end(), hook));
     --pending_;
+    if (hook->attached_in == backwards_) --fresh_;
     attach(*hook, to, storage.get());
   }
+  drop(std::move(storage));
 }
 
 bool Recording::needed(Id value) {
@@ -437,23 +512,32 @@ bool Recording::needed(Id value) {
   return static_cast<std::size_t>(value) < needed_.size() && needed_[value];
 }
 
-void Recording::before_write(Id value) {
-  if (rebuildable(value) || live[value].uses == 0) return;
-  if (!live[value].kept || !needed(value) || !copy_of_our_own(value)) orphan_dependents(value);
+bool Recording::would_copy(Id value) {
+  const LiveValue& state = live[value];
+  return !rebuildable(value) && state.uses > 0 && state.kept && !state.copied && needed(value);
 }
 
-// Called in the middle of anything, where errors have nowhere to go: without room for the copy, recipes that need it
-// say so when they are asked.
-bool Recording::copy_of_our_own(Id value) noexcept try {
+void Recording::replace(Id value, c10::Storage copy) {
+  let_go(value);
   LiveValue& state = live[value];
-  const c10::Storage copy = libtorch::new_storage(state.kept.nbytes());
-  std::memcpy(copy.mutable_data(), state.kept.data(), state.kept.nbytes());
-  state.kept = copy;
+  state.kept = std::move(copy);
   state.copied = true;
   state.version = libtorch::Version();
-  return true;
-} catch (const std::exception&) {
-  return false;
+}
+
+void Recording::before_write(Id value) {
+  if (!rebuildable(value) && live[value].uses > 0 && !live[value].copied) orphan_dependents(value);
+}
+
+void Recording::after_write(c10::StorageImpl* storage, const libtorch::Version& version) {
+  const Id before = find(storage);
+  if (before == no_value) return;
+  const auto& hooks = live[before].hooks;
+  if (std::any_of(hooks.begin(), hooks.end(), [](const SavedHook* hook) { return hook->unmoved(); })) {
+    follow_writes(before, add_from_outside(storage, version, version.enabled() ? version.current_version() : 0));
+  } else {
+    unbind(storage, before);
+  }
 }
 
 void Recording::orphan_dependents(Id value) {

@@ -15,6 +15,7 @@
 #include <c10/util/SmallVector.h>
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -22,6 +23,7 @@
 
 #include "reprise/store/packing.h"
 #include "torch/arbiter.h"
+#include "torch/draws.h"
 #include "torch/libtorch.h"
 #include "torch/observations.h"
 #include "torch/recipes.h"
@@ -37,11 +39,11 @@ struct Period;
 // A value without its storage, in few bytes that count in the budget.
 class PackedCopy {
  public:
-  // Nothing if the contents do not fit the form or there is no room for the copy.
-  static std::optional<PackedCopy> of(const PackedForm&, const c10::Storage&);
-  PackedCopy(PackedCopy&&) noexcept = default;
-  PackedCopy& operator=(PackedCopy&&) = delete;
+  // Nothing if the contents do not fit the form or there is no room for the copy. Whoever unpacks it shares it.
+  static std::shared_ptr<const PackedCopy> of(const PackedForm&, const c10::Storage&);
   ~PackedCopy();
+  PackedCopy(const PackedCopy&) = delete;
+  PackedCopy& operator=(const PackedCopy&) = delete;
   [[nodiscard]] Bytes bytes() const { return charged_; }
   [[nodiscard]] std::size_t plain_bytes() const { return form_.plain_bytes(); }
   void restore(const c10::Storage&) const;
@@ -56,7 +58,7 @@ class PackedCopy {
 struct LiveValue {
   libtorch::WeakStorage storage;  // the one it was last bound to
   c10::Storage kept;              // our own handle; empty: not kept
-  std::optional<PackedCopy> packed;
+  std::shared_ptr<const PackedCopy> packed;
   libtorch::Version version;  // of the tensor it was found in; tells writes that nobody recorded
   std::uint32_t expected_version = 0;
   c10::SmallVector<SavedHook*, 2> hooks;  // saved tensors that wait for it
@@ -90,7 +92,7 @@ class Recording : public std::enable_shared_from_this<Recording> {
   Id current = no_operator;     // the one that runs
   std::vector<LiveValue> live;  // by value
   std::unordered_map<std::uint32_t, c10::IValue> changed_constants;  // numbers that differ from the recipes followed
-  std::vector<std::optional<libtorch::RandomState>> random;          // by operator: the generator before it ran
+  std::vector<draws::Tape> tapes;                                    // by operator: what it drew
   std::vector<float> costs;                                          // by operator, CPU microseconds
   bool observing = false;  // everything a trace needs is written down in `seen`
   Observations seen;
@@ -129,7 +131,7 @@ class Recording : public std::enable_shared_from_this<Recording> {
   Id add_from_outside(c10::StorageImpl*, const libtorch::Version&, std::uint32_t expected_version);
   // A value of the recipes that are followed has been met for the first time.
   void adopt_from_outside(Id value, const at::Tensor&);
-  // Its storage was written by someone who was not recorded.
+  // Its storage was written by someone who was not recorded, or is not what it was.
   [[nodiscard]] bool written_unseen(Id value) const;
   Id add_made(c10::StorageImpl*, Id op);
   // The storage has this value's contents from now on, and no longer those of the value it was bound to.
@@ -159,8 +161,16 @@ class Recording : public std::enable_shared_from_this<Recording> {
   // Whether the recipe of a pending value, directly or not, needs this one.
   [[nodiscard]] bool needed(Id value);
 
-  // The program is about to write into a value's storage. One from outside that recipes need is copied first.
+  // ---- writes of the program, see writes.h ----
+  // Whether the contents have to be copied before the program writes there: they came from outside, and recipes need
+  // them.
+  [[nodiscard]] bool would_copy(Id value);
+  // The copy is what recipes get from now on.
+  void replace(Id value, c10::Storage copy);
+  // The program is about to write into a value's storage. What depends on it and was not copied cannot be rebuilt.
   void before_write(Id value);
+  // The program has written into it, and not by an operator of this recording.
+  void after_write(c10::StorageImpl*, const libtorch::Version& of_tensor);
 
   // The program itself has handles on its storage.
   [[nodiscard]] bool held_by_program(Id value) const;
@@ -170,6 +180,11 @@ class Recording : public std::enable_shared_from_this<Recording> {
   void diverge(const std::string& why, std::optional<std::size_t> outputs);
   // It follows another period that began in the same way.
   void change_to(const std::shared_ptr<Period>&);
+  // A pass of backward has ended. True: everything that was saved since the one before is gone, and what is still
+  // pending is older.
+  [[nodiscard]] bool end_backward();
+  // Its thread records elsewhere from now on: only what pending saved tensors need stays.
+  void end();
 
   // ---- the operator that runs ----
   struct CurrentWrite {
@@ -189,14 +204,17 @@ class Recording : public std::enable_shared_from_this<Recording> {
   void take_fingerprints(Id value, const c10::Storage&);
   void observe_form(Id value, const c10::StorageImpl&, at::ScalarType);
   void pack_at_once(Id value, const c10::StorageImpl&, at::ScalarType);
-  bool copy_of_our_own(Id value) noexcept;
   void orphan_dependents(Id value);
+  void let_go(Id value);
+  void renumber_extra(std::size_t from, std::size_t to);
 
   std::vector<RecordedValue> extra_;  // values beyond those of the recipes that are followed
   // Storages whose memory carries no tag of ours: from elsewhere, or tagged by another recording.
   std::unordered_map<c10::StorageImpl*, Id> elsewhere_;
-  int pending_ = 0;
-  bool drained_ = false;
+  std::atomic<int> pending_ = 0;  // changes under the lock, is also looked at without
+  int fresh_ = 0;                 // of them: attached since the last pass of backward has ended
+  int backwards_ = 0;             // passes that have ended
+  std::atomic<bool> drained_ = false;
   std::vector<bool> needed_;  // by value, if up to date
   bool needed_known_ = false;
 };

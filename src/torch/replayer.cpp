@@ -7,6 +7,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "torch/draws.h"
 #include "torch/meter.h"
 #include "torch/saved.h"
 #include "torch/session_state.h"
@@ -20,39 +21,12 @@ class BelowAutograd {
   BelowAutograd()
       : autograd_(c10::autograd_dispatch_keyset_with_ADInplaceOrView),
         autocast_(c10::autocast_dispatch_keyset),
+        writes_(libtorch::key_of_writes),
         recording_(false) {}
 
  private:
-  c10::impl::ExcludeDispatchKeyGuard autograd_, autocast_;
+  c10::impl::ExcludeDispatchKeyGuard autograd_, autocast_, writes_;
   at::RecordFunctionGuard recording_;
-};
-
-// The generator's state as it was when the operator ran: in a private generator where the operator takes one, else in
-// the default one, which gets its own state back.
-class RandomAsRecorded {
- public:
-  RandomAsRecorded(const OperatorInfo& info, const std::optional<libtorch::RandomState>& state) {
-    if (!state) return;
-    if (info.generator_argument >= 0) {
-      generator_ = at::detail::createCPUGenerator();
-      libtorch::restore(*at::check_generator<at::CPUGeneratorImpl>(generator_), *state);
-    } else {
-      swapped_ = at::check_generator<at::CPUGeneratorImpl>(at::detail::getDefaultCPUGenerator());
-      before_ = libtorch::state_of(*swapped_);
-      libtorch::restore(*swapped_, *state);
-    }
-  }
-  ~RandomAsRecorded() {
-    if (swapped_) libtorch::restore(*swapped_, *before_);
-  }
-  RandomAsRecorded(const RandomAsRecorded&) = delete;
-  RandomAsRecorded& operator=(const RandomAsRecorded&) = delete;
-  [[nodiscard]] c10::IValue generator() const { return generator_.defined() ? c10::IValue(generator_) : c10::IValue(); }
-
- private:
-  at::Generator generator_;
-  at::CPUGeneratorImpl* swapped_ = nullptr;
-  std::optional<libtorch::RandomState> before_;
 };
 
 // The default type as it was. It belongs to the whole process, so it is only touched if it was another one.
@@ -87,6 +61,53 @@ class NotAmongOtherBytes {
   const Bytes before_;
 };
 
+// A recipe, ready to be run: a copy, because the recorder of another thread may add recipes meanwhile.
+struct Call {
+  struct Input {
+    Id value = no_value;
+    bool defined = false;
+    View view;
+  };
+  struct Argument {
+    reprise::Argument::Kind kind = reprise::Argument::Kind::constant;
+    c10::IValue constant;
+    c10::SmallVector<Input, 1> inputs;
+  };
+
+  const OperatorInfo* info = nullptr;
+  bool grad_mode = true;
+  at::ScalarType default_type = at::kFloat;
+  c10::SmallVector<Argument, 8> arguments;
+  c10::SmallVector<Write, 2> writes;
+  draws::Tape tape;
+
+  // Under the lock.
+  Call(const Recording& r, Id op) {
+    const Recipes& recipes = *r.recipes;
+    const Recipe& recipe = recipes.operators[op];
+    info = recipe.info;
+    grad_mode = recipe.grad_mode;
+    default_type = recipe.default_type;
+    tape = r.tapes[op];
+    const auto all_writes = recipes.writes_of(op);
+    writes.append(all_writes.begin(), all_writes.end());
+    for (const reprise::Argument& argument : recipes.arguments_of(op)) {
+      Argument& own = arguments.emplace_back();
+      own.kind = argument.kind;
+      if (argument.kind == reprise::Argument::Kind::constant) {
+        const auto changed = r.changed_constants.find(argument.first);
+        own.constant = changed == r.changed_constants.end() ? recipes.constants[argument.first] : changed->second;
+        if (own.constant.isGenerator()) own.constant = c10::IValue();  // the tape plays to whichever it asks for
+      } else if (argument.kind != reprise::Argument::Kind::unknown) {
+        for (std::uint32_t k = 0; k < argument.count; ++k) {
+          const Reference& reference = recipes.references[argument.first + k];
+          own.inputs.push_back({reference.value, reference.defined, recipes.view(reference.geometry)});
+        }
+      }
+    }
+  }
+};
+
 class Replay {
  public:
   enum class Keep { what_is_awaited, outputs, nothing };
@@ -98,6 +119,8 @@ class Replay {
     if (touch(value)) open_.push_back(value);
     collect_open();
   }
+  // Under the lock: the packed copy of this value, which nothing else has.
+  void collect_packed(Id value) { pin(value, slots_[value]); }
   // Under the lock: this operator in any case.
   void collect_operator(Id op) {
     add_operator(op);
@@ -124,8 +147,11 @@ class Replay {
   // One operator, on inputs that the caller has brought.
   c10::Storage run_one(Id op, std::span<const std::pair<Id, c10::Storage>> inputs, Id output) {
     for (const auto& [value, storage] : inputs) slots_[value].storage = storage;
-    for (const Reference& reference : r_.recipes->references_of(op)) {
-      if (reference.value != no_value) ++slots_[reference.value].uses;
+    {
+      const Arbiter lock;
+      for (const Reference& reference : r_.recipes->references_of(op)) {
+        if (reference.value != no_value) ++slots_[reference.value].uses;
+      }
     }
     want(output);
     operators_.push_back(op);
@@ -135,9 +161,10 @@ class Replay {
 
  private:
   struct Slot {
-    c10::Storage storage;  // pinned, or made here
-    int uses = 0;          // by operators to come
-    bool wanted = false;   // by whoever asked
+    c10::Storage storage;                      // pinned, or made here
+    std::shared_ptr<const PackedCopy> packed;  // pinned: what it is to be unpacked from, if it has to be
+    int uses = 0;                              // by operators to come
+    bool wanted = false;                       // by whoever asked
   };
 
   // ---- collecting ----
@@ -146,13 +173,18 @@ class Replay {
     return is_new;
   }
 
+  void pin(Id value, Slot& slot) {
+    slot.storage = r_.storage(value);
+    if (!slot.storage) slot.packed = r_.live[value].packed;
+  }
+
   void collect_open() {
     while (!open_.empty()) {
       const Id value = open_.back();
       open_.pop_back();
       Slot& slot = slots_[value];
-      slot.storage = r_.storage(value);
-      if (slot.storage || r_.live[value].packed) continue;
+      pin(value, slot);
+      if (slot.storage || slot.packed) continue;
       const Id op = r_.info(value).maker;
       TORCH_INTERNAL_ASSERT(op != no_operator && r_.rebuildable(value), "[reprise] value ", value,
                             " is neither resident nor has it a recipe");
@@ -190,39 +222,47 @@ class Replay {
 
   // ---- running ----
   void run(Id op) {
-    const Recipe& recipe = r_.recipes->operators[op];
+    const Call call = [&] {
+      const Arbiter lock;
+      return Call(r_, op);
+    }();
     written_.clear();
-    const RandomAsRecorded random(*recipe.info, r_.random[op]);
     torch::jit::Stack stack;
-    const auto arguments = r_.recipes->arguments_of(op);
-    for (std::size_t i = 0; i < arguments.size(); ++i) stack.push_back(argument(op, static_cast<int>(i), random));
-    {
-      const at::AutoGradMode mode(recipe.grad_mode);
-      const DefaultTypeAsRecorded type(recipe.default_type);
-      recipe.info->handle.callBoxed(&stack);
+    for (std::size_t i = 0; i < call.arguments.size(); ++i) stack.push_back(argument(call, static_cast<int>(i)));
+    try {
+      const at::AutoGradMode mode(call.grad_mode);
+      const DefaultTypeAsRecorded type(call.default_type);
+      const draws::Player random(call.tape);
+      Arbiter::expect_free("an operator is replayed");
+      call.info->handle.callBoxed(&stack);
+      random.finish();
+    } catch (const draws::OffTheTape& error) {
+      const Arbiter lock;
+      const auto outputs = r_.recipes->outputs_of(op);
+      const Id value = outputs.empty() ? no_value : outputs.front().value;
+      r_.session->distrust(r_, op);
+      throw MismatchError({call.info->name, op, value, 0, 0, error.what()});
     }
     take_outputs(op, stack);
-    free_inputs(op);
+    free_inputs(call);
   }
 
-  c10::IValue argument(Id op, int index, const RandomAsRecorded& random) {
-    const OperatorInfo& info = *r_.recipes->operators[op].info;
-    const Argument& argument = r_.recipes->arguments_of(op)[index];
-    if (index == info.generator_argument) return random.generator();
+  c10::IValue argument(const Call& call, int index) {
+    const Call::Argument& argument = call.arguments[index];
     switch (argument.kind) {
-      case Argument::Kind::constant: return constant(argument.first);
+      case Argument::Kind::constant: return argument.constant;
       case Argument::Kind::unknown: return {};
-      case Argument::Kind::tensor: return tensor(op, index, 0, argument);
+      case Argument::Kind::tensor: return tensor(call, index, 0);
       case Argument::Kind::tensors: {
         c10::List<at::Tensor> list;
-        for (std::uint32_t k = 0; k < argument.count; ++k)
-          list.push_back(tensor(op, index, static_cast<int>(k), argument));
+        for (std::size_t k = 0; k < argument.inputs.size(); ++k)
+          list.push_back(tensor(call, index, static_cast<int>(k)));
         return list;
       }
       case Argument::Kind::optional_tensors: {
         c10::List<std::optional<at::Tensor>> list;
-        for (std::uint32_t k = 0; k < argument.count; ++k) {
-          const at::Tensor one = tensor(op, index, static_cast<int>(k), argument);
+        for (std::size_t k = 0; k < argument.inputs.size(); ++k) {
+          const at::Tensor one = tensor(call, index, static_cast<int>(k));
           list.push_back(one.defined() ? std::optional(one) : std::nullopt);
         }
         return list;
@@ -231,21 +271,16 @@ class Replay {
     return {};
   }
 
-  c10::IValue constant(std::uint32_t index) const {
-    const auto changed = r_.changed_constants.find(index);
-    return changed == r_.changed_constants.end() ? r_.recipes->constants[index] : changed->second;
-  }
-
-  at::Tensor tensor(Id op, int index, int element, const Argument& argument) {
-    const Reference& reference = r_.recipes->references[argument.first + static_cast<std::uint32_t>(element)];
-    if (!reference.defined) return {};
-    const auto writes = r_.recipes->writes_of(op);
-    for (std::size_t i = 0; i < writes.size(); ++i) {
-      if (writes[i].argument != index || writes[i].element != element) continue;
-      if (writes[i].access == Access::statistic && r_.recipes->operators[op].info->statistics_optional) return {};
-      return r_.recipes->view(written(static_cast<std::int16_t>(i), writes[i], reference.value), reference.geometry);
+  at::Tensor tensor(const Call& call, int index, int element) {
+    const Call::Input& input = call.arguments[index].inputs[element];
+    if (!input.defined) return {};
+    for (std::size_t i = 0; i < call.writes.size(); ++i) {
+      const Write& write = call.writes[i];
+      if (write.argument != index || write.element != element) continue;
+      if (write.access == Access::statistic && call.info->statistics_optional) return {};
+      return input.view.of(written(static_cast<std::int16_t>(i), write, input.value));
     }
-    return r_.recipes->view(take(reference.value), reference.geometry);
+    return input.view.of(take(input.value));
   }
 
   // The storage that an operator writes into: never one that anybody else sees.
@@ -259,20 +294,24 @@ class Replay {
     } else {
       (void)take(before);
       Slot& slot = slots_[before];
-      const Arbiter lock;
-      const bool last = slot.uses == 1 && !slot.wanted && r_.rebuildable(before) && r_.live[before].hooks.empty() &&
-                        !r_.live[before].kept && slot.storage.use_count() == 1;
-      if (last) {
-        storage = std::move(slot.storage);
-        slot.storage = c10::Storage();
-        r_.unbind(storage.unsafeGetStorageImpl(), before);
-      } else {
+      storage = taken_over(slot, before);
+      if (!storage) {
         storage = libtorch::new_storage(slot.storage.nbytes());
         std::memcpy(storage.mutable_data(), slot.storage.data(), slot.storage.nbytes());
       }
     }
     written_.emplace_back(index, storage, before);
     return storage;
+  }
+
+  // The storage of a value that nobody else needs; else empty.
+  c10::Storage taken_over(Slot& slot, Id value) {
+    const Arbiter lock;
+    const bool last = slot.uses == 1 && !slot.wanted && r_.rebuildable(value) && r_.live[value].hooks.empty() &&
+                      !r_.live[value].kept && slot.storage.use_count() == 1;
+    if (!last) return {};
+    r_.unbind(slot.storage.unsafeGetStorageImpl(), value);
+    return std::exchange(slot.storage, c10::Storage());
   }
 
   void take_outputs(Id op, const torch::jit::Stack& results) {
@@ -287,7 +326,11 @@ class Replay {
                             : keep_ == Keep::what_is_awaited && !state.hooks.empty() && !state.dropped;
       if (!used && !kept) continue;
       if (c10::Storage there = r_.storage(output.value)) {
-        if (kept && !state.kept) r_.keep(output.value, std::move(there));
+        if (kept && !state.kept) {
+          r_.keep(output.value, std::move(there));
+        } else {
+          Arbiter::discard(std::move(there));
+        }
         continue;
       }
       c10::Storage storage = storage_of(output, results);
@@ -310,34 +353,35 @@ class Replay {
     return tensor.defined() ? tensor.storage() : c10::Storage();
   }
 
-  void free_inputs(Id op) {
+  void free_inputs(const Call& call) {
     written_.clear();
-    for (const Reference& reference : r_.recipes->references_of(op)) {
-      if (reference.value == no_value) continue;
-      Slot& slot = slots_[reference.value];
-      if (--slot.uses == 0 && !slot.wanted) slot.storage = c10::Storage();
+    for (const Call::Argument& argument : call.arguments) {
+      for (const Call::Input& input : argument.inputs) {
+        if (input.value == no_value) continue;
+        Slot& slot = slots_[input.value];
+        if (--slot.uses == 0 && !slot.wanted) slot.storage = c10::Storage();
+      }
     }
   }
 
   c10::Storage unpacked(Id value) {
     const double start = thread_microseconds();
-    c10::Storage storage = libtorch::new_storage(plain_bytes(value));
-    const Arbiter lock;
-    LiveValue& state = r_.live[value];
-    TORCH_INTERNAL_ASSERT(state.packed, "[reprise] value ", value, " has no packed copy");
-    state.packed->restore(storage);
-    r_.bind(storage.unsafeGetStorageImpl(), value);
-    const bool wanted = slots_[value].wanted;
-    if ((keep_ == Keep::what_is_awaited && !state.hooks.empty() && !state.dropped) ||
-        (keep_ == Keep::outputs && wanted)) {
-      r_.keep(value, storage);
+    Slot& slot = slots_[value];
+    TORCH_INTERNAL_ASSERT(slot.packed, "[reprise] value ", value, " has no packed copy");
+    c10::Storage storage = libtorch::new_storage(slot.packed->plain_bytes());
+    slot.packed->restore(storage);
+    slot.packed.reset();
+    {
+      const Arbiter lock;
+      const LiveValue& state = r_.live[value];
+      r_.bind(storage.unsafeGetStorageImpl(), value);
+      if ((keep_ == Keep::what_is_awaited && !state.hooks.empty() && !state.dropped) ||
+          (keep_ == Keep::outputs && slot.wanted)) {
+        r_.keep(value, storage);
+      }
     }
     r_.session->count_packing(thread_microseconds() - start);
     return storage;
-  }
-  std::size_t plain_bytes(Id value) const {
-    const Arbiter lock;
-    return r_.live[value].packed->plain_bytes();
   }
 
   Recording& r_;
@@ -353,7 +397,10 @@ class Replay {
 class FrugalReplay {
  public:
   explicit FrugalReplay(Recording& recording)
-      : r_(recording), most_runs_(8 * static_cast<int>(recording.recipes->operators.size()) + 64) {}
+      : r_(recording), most_runs_([&] {
+          const Arbiter lock;
+          return 8 * static_cast<int>(recording.recipes->operators.size()) + 64;
+        }()) {}
 
   // Nothing: it would be too much work.
   std::optional<c10::Storage> rebuild(Id value) {
@@ -401,12 +448,14 @@ class FrugalReplay {
   }
 
   c10::Storage there(Id value) {
+    Replay replay(r_, Replay::Keep::nothing);
     {
       const Arbiter lock;
       if (c10::Storage storage = r_.storage(value)) return storage;
       if (!r_.live[value].packed) return {};
+      replay.collect_packed(value);
     }
-    return Replay(r_, Replay::Keep::nothing).take(value);
+    return replay.take(value);
   }
 
   Recording& r_;
@@ -459,6 +508,7 @@ void unpack_for_plan(Recording& recording, Id value) {
     const Arbiter lock;
     recording.live[value].dropped = false;
     if (recording.resident(value) || !recording.live[value].packed) return;
+    replay.collect_packed(value);
     replay.want(value);
   }
   (void)replay.take(value);

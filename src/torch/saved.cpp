@@ -9,37 +9,6 @@
 
 namespace reprise {
 
-View::View(const at::Tensor& tensor) : offset(tensor.storage_offset()), dtype(tensor.scalar_type()) {
-  const auto sizes = tensor.sizes(), strides = tensor.strides();
-  dims.append(sizes.begin(), sizes.end());
-  dims.append(strides.begin(), strides.end());
-}
-
-at::Tensor View::of(c10::Storage storage) const {
-  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
-      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(dtype));
-  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes(), strides(), offset);
-  return tensor;
-}
-
-// One hook for each saved tensor: pooled, there are many.
-namespace {
-std::vector<void*>& hook_pool() {
-  static thread_local std::vector<void*> free;
-  return free;
-}
-}  // namespace
-void* SavedHook::operator new(std::size_t bytes) {
-  auto& pool = hook_pool();
-  if (pool.empty()) return ::operator new(bytes);
-  void* const memory = pool.back();
-  pool.pop_back();
-  return memory;
-}
-void SavedHook::operator delete(void* memory) {
-  hook_pool().push_back(memory);
-}
-
 void SavedHook::call_pack_hook(const at::Tensor& tensor) {
   if (const libtorch::Version& version = libtorch::version_of(tensor); version.enabled()) {
     version_ = version;
@@ -92,36 +61,39 @@ at::Tensor SavedHook::call_unpack_hook() {
   if (held_.defined()) return held_;
   Recording& recording = *recording_;
   c10::Storage storage;
-  bool rebuilt = false;
+  Id asked = no_value;
+  std::vector<std::uint64_t> expected;
   {
     const Arbiter lock;
-    LiveValue& state = recording.live[value];
-    recording.now = state.saved_at;
+    asked = value;
+    expected = fingerprint;
+    recording.now = recording.live[asked].saved_at;
     if (recording.observing && recording.in_backward && !recording.seen.moments.empty()) {
       recording.seen.needs.resize(recording.seen.moments.size());
-      recording.seen.needs.back().push_back(value);
+      recording.seen.needs.back().push_back(asked);
     }
-    storage = recording.storage(value);
-    rebuilt = !storage || !fingerprint.empty();
+    storage = recording.storage(asked);
   }
   if (!storage) {
     const double start = wall_microseconds();
-    storage = rebuild(recording, value);
+    storage = rebuild(recording, asked);
+    const Arbiter lock;
     recording.rebuilding += wall_microseconds() - start;
   }
-  if (rebuilt && !fingerprint.empty()) verify(storage);
+  if (!expected.empty()) verify(storage, expected);
   return view.of(std::move(storage));
 }
 
-std::optional<std::size_t> SavedHook::first_difference(const c10::Storage& storage) const {
+std::optional<std::size_t> SavedHook::first_difference(const c10::Storage& storage,
+                                                       const std::vector<std::uint64_t>& expected) const {
   const std::vector<std::uint64_t> now = reprise::fingerprint(storage, view);
-  const auto [different, unused] = std::mismatch(fingerprint.begin(), fingerprint.end(), now.begin());
-  if (different == fingerprint.end()) return std::nullopt;
-  return static_cast<std::size_t>(different - fingerprint.begin());
+  const auto [different, unused] = std::mismatch(expected.begin(), expected.end(), now.begin());
+  if (different == expected.end()) return std::nullopt;
+  return static_cast<std::size_t>(different - expected.begin());
 }
 
-void SavedHook::verify(const c10::Storage& storage) {
-  if (const auto block = first_difference(storage)) report_mismatch(*block);
+void SavedHook::verify(const c10::Storage& storage, const std::vector<std::uint64_t>& expected) {
+  if (const auto block = first_difference(storage, expected)) report_mismatch(value, *block, expected.size());
   const Arbiter lock;
   recording_->session->count_verified();
   if (static_cast<std::size_t>(value) < recording_->recipes->values.size()) {
@@ -132,32 +104,36 @@ void SavedHook::verify(const c10::Storage& storage) {
 
 // A value may differ only because one it was made from does. The first of those that can be compared is the one to
 // name.
-void SavedHook::report_mismatch(std::size_t block) {
+void SavedHook::report_mismatch(Id of, std::size_t block, std::size_t blocks) {
   Recording& recording = *recording_;
-  const SavedHook* culprit = this;
-  for (Id v = 0; v < value; ++v) {
-    const SavedHook* hook = nullptr;
+  for (Id v = 0; v < of; ++v) {
+    View there;
+    std::vector<std::uint64_t> expected;
     {
       const Arbiter lock;
       for (const SavedHook* const one : recording.live[v].hooks) {
-        if (!one->fingerprint.empty() && one->unmoved() && recording.rebuildable(v)) hook = one;
+        if (one->fingerprint.empty() || !one->unmoved() || !recording.rebuildable(v)) continue;
+        there = one->view;
+        expected = one->fingerprint;
       }
     }
-    if (!hook) continue;
+    if (expected.empty()) continue;
     try {
-      const auto difference = hook->first_difference(rebuild(recording, v));
-      if (!difference) continue;
-      culprit = hook;
-      block = *difference;
+      const auto now = reprise::fingerprint(rebuild(recording, v), there);
+      const auto different = std::mismatch(expected.begin(), expected.end(), now.begin()).first;
+      if (different == expected.end()) continue;
+      of = v;
+      block = static_cast<std::size_t>(different - expected.begin());
+      blocks = expected.size();
       break;
     } catch (const std::exception&) {  // no room to find out
     }
   }
   const Arbiter lock;
-  const Id op = recording.info(culprit->value).maker;
+  const Id op = recording.info(of).maker;
   const OperatorInfo& info = *recording.recipes->operators[op].info;
   recording.session->distrust(recording, op);
-  throw MismatchError({info.name, op, culprit->value, block, culprit->fingerprint.size()});
+  throw MismatchError({info.name, op, of, block, blocks, {}});
 }
 
 SavedHook::~SavedHook() {

@@ -12,24 +12,9 @@
 #include <vector>
 
 #include "torch/recording.h"
+#include "torch/view.h"
 
 namespace reprise {
-
-// How a tensor lies in its storage.
-struct View {
-  c10::SmallVector<std::int64_t, 8> dims;  // sizes, then strides
-  std::int64_t offset = 0;
-  at::ScalarType dtype = at::kFloat;
-
-  View() = default;
-  explicit View(const at::Tensor&);
-  [[nodiscard]] c10::IntArrayRef sizes() const { return {dims.data(), dims.size() / 2}; }
-  [[nodiscard]] c10::IntArrayRef strides() const { return {dims.data() + dims.size() / 2, dims.size() / 2}; }
-  [[nodiscard]] at::Tensor of(c10::Storage) const;
-  bool operator==(const View& other) const {
-    return offset == other.offset && dtype == other.dtype && dims == other.dims;
-  }
-};
 
 class SavedHook final : public torch::autograd::SavedVariableHooks {
  public:
@@ -46,18 +31,19 @@ class SavedHook final : public torch::autograd::SavedVariableHooks {
   // Throws what LibTorch throws if the tensor was written since it was saved.
   void check_unmoved() const;
 
+  // These belong to the recording and change under the arbiter's lock.
   Id value = no_value;
-  View view;
   std::vector<std::uint64_t> fingerprint;  // of what was forgotten; empty: nothing to compare with
+  int attached_in = 0;                     // how many passes of backward had ended by then
 
-  static void* operator new(std::size_t);
-  static void operator delete(void*);
+  View view;
 
  private:
-  void verify(const c10::Storage&);
+  void verify(const c10::Storage&, const std::vector<std::uint64_t>& expected);
   // The first block of the fingerprint that these contents do not have.
-  [[nodiscard]] std::optional<std::size_t> first_difference(const c10::Storage&) const;
-  [[noreturn]] void report_mismatch(std::size_t block);
+  [[nodiscard]] std::optional<std::size_t> first_difference(const c10::Storage&,
+                                                            const std::vector<std::uint64_t>& expected) const;
+  [[noreturn]] void report_mismatch(Id of, std::size_t block, std::size_t blocks);
 
   std::shared_ptr<Recording> recording_;
   at::Tensor held_;       // the tensor itself, if it is not ours to forget

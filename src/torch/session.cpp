@@ -9,6 +9,7 @@
 #include "torch/planning.h"
 #include "torch/recorder.h"
 #include "torch/session_state.h"
+#include "torch/writes.h"
 
 namespace reprise {
 namespace {
@@ -126,14 +127,9 @@ void Session::use(Plan plan) {
 
 void Session::touched(const at::Tensor& tensor) {
   if (!tensor.defined() || !libtorch::is_plain(tensor)) return;
-  c10::StorageImpl* const storage = libtorch::storage_of(tensor);
-  const Arbiter lock;
-  for (Recording* const recording : recordings()) {
-    const Id before = recording->find(storage);
-    if (before == no_value) continue;
-    recording->before_write(before);
-    recording->follow_writes(before, recording->add_from_outside(tensor));
-  }
+  const writes::Written written{tensor};
+  writes::save_contents(written);
+  writes::take_over(written);
 }
 
 }  // namespace reprise

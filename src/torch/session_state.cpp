@@ -13,7 +13,9 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t most_periods = 64;
+// What the periods that a session knows may take, beside a sixteenth of its budget.
+constexpr Bytes bytes_of_periods = 16 << 20;
+constexpr int many_new = 8;           // in a row: steps differ, and only what comes again is planned
 constexpr int cost_measurements = 4;  // after so many steps the least of the costs is taken for the truth
 constexpr std::size_t divergences_told = 10;
 constexpr int recorded_every = 16;  // steps without a budget, once a trace is known
@@ -53,11 +55,14 @@ Bytes largest_packed(const Observations& seen) {
 bool complete_period() {
   ThreadState& here = this_thread();
   const Arbiter lock;
-  const std::shared_ptr<Recording> over = std::move(here.recording);
+  std::shared_ptr<Recording> over = std::move(here.recording);
   here.recording.reset();
-  if (!over || !over->went_back) return false;
-  over->session->end_period(*over);
-  return true;
+  if (!over) return false;
+  const bool complete = over->went_back;
+  if (complete) over->session->end_period(*over);
+  over->end();
+  Arbiter::discard_all(std::move(over));
+  return complete;
 }
 
 }  // namespace
@@ -73,9 +78,9 @@ SessionState::SessionState(SessionOptions given) : options(std::move(given)) {
 // ---- steps ---------------------------------------------------------------------------------------------------------
 
 bool SessionState::would_record() const {
-  return options.budget != no_limit || options.forget_everything || periods_.empty() ||
-         since_recorded_ + 1 >= recorded_every || periods_.back()->given ||
-         periods_.back()->measured < cost_measurements;
+  return options.budget != no_limit || options.forget_everything || periods_.all().empty() ||
+         since_recorded_ + 1 >= recorded_every || periods_.all().back()->given ||
+         periods_.all().back()->measured < cost_measurements;
 }
 
 void SessionState::open_step() {
@@ -118,11 +123,13 @@ void SessionState::close_step() noexcept {
     if (here.recording && here.recording->is_over()) (void)complete_period();
   } catch (...) {  // out of memory: nothing is learnt from it
   }
-  const std::shared_ptr<Recording> unfinished = std::move(here.recording);
+  std::shared_ptr<Recording> unfinished = std::move(here.recording);
   here.recording.reset();
   here.session.reset();
   here.step = nullptr;
   const Arbiter lock;
+  if (unfinished) unfinished->end();
+  Arbiter::discard_all(std::move(unfinished));
   auto& open = limit().open;
   open.erase(std::find(open.begin(), open.end(), this));
   set_limit();
@@ -144,6 +151,7 @@ std::shared_ptr<Recording> SessionState::begin_region() {
 
 void SessionState::end_region(Recording& r) {
   r.sealed = true;
+  r.end();
   if (!r.following && !r.recipes->operators.empty()) region_recipes_ = r.recipes;
 }
 
@@ -151,7 +159,7 @@ std::shared_ptr<Recording> SessionState::begin_period() {
   if (region) return begin_region();
   std::shared_ptr<Period> guess = first_in_step_ ? first_.lock() : nullptr;
   if (const auto last = last_.lock(); !first_in_step_ && last) guess = last->successor.lock();
-  if (!guess && !periods_.empty()) guess = periods_.back();
+  if (!guess && !periods_.all().empty()) guess = periods_.all().back();
   if (guess && guess->record_anew) {
     guess->record_anew = false;
     guess.reset();
@@ -210,13 +218,7 @@ void SessionState::remember(Recording& r) {
   period->costs = r.costs;
   period->other = r.other;
   period->measured = 1;
-  for (const auto& other : periods_) {
-    const Id common = common_operators(*other->recipes, *period->recipes);
-    other->common.emplace_back(period, common);
-    period->common.emplace_back(other, common);
-  }
-  if (periods_.size() == most_periods) periods_.erase(periods_.begin());
-  periods_.push_back(period);
+  periods_.add(period, bytes_of_periods + (step_budget_ == no_limit ? 0 : step_budget_ / 16));
   ++numbers_.traces;
   r.period = std::move(period);
 }
@@ -228,6 +230,7 @@ void SessionState::learn_from(Recording& r) {
                      std::to_string(r.recipes->operators.size()));
     return;
   }
+  periods_.met_again(period);
   if (r.measuring) {
     period.costs = r.costs;
     for (ObservedMoment& moment : period.seen.moments) {
@@ -244,13 +247,6 @@ void SessionState::learn_from(Recording& r) {
     period.outgrown |= std::max(seen.between - planned.between, seen.within - planned.within) > room[m];
   }
   if (period.outgrown) period.other = r.other;
-}
-
-std::shared_ptr<Period> SessionState::period_of(const Recipes& recipes) const {
-  for (const auto& period : periods_) {
-    if (period->recipes.get() == &recipes) return period;
-  }
-  return nullptr;
 }
 
 bool SessionState::any_alternative(Recording& r, const std::function<bool(const Recipes&)>& accepted) const {
@@ -274,12 +270,13 @@ std::unique_ptr<Executor> SessionState::executor_for(const Period& period) const
 // ---- planning ------------------------------------------------------------------------------------------------------
 
 void SessionState::plan_for(Bytes budget) {
-  for (const auto& period : periods_) plan_if_worth_it(period, budget);
+  for (const auto& period : periods_.all()) plan_if_worth_it(period, budget);
 }
 
 void SessionState::plan_if_worth_it(const std::shared_ptr<Period>& period, Bytes budget) {
   if (budget == no_limit || options.planning_time.count() <= 0 || options.forget_everything) return;
   if (period->planning || period->given) return;
+  if (!period->schedule && period->uses == 0 && periods_.new_in_a_row() > many_new) return;
   const bool for_this_budget = period->budget == budget && (period->schedule || period->infeasible);
   const bool costs_improved = period->planned_with < cost_measurements && period->measured >= cost_measurements;
   if (for_this_budget && !period->outgrown && !costs_improved) return;
@@ -385,8 +382,10 @@ const std::string* SessionState::module_of(const c10::StorageImpl* storage) cons
 }
 
 Choice SessionState::choose(const PolicyOperator& op) try {
+  Arbiter::expect_free("the policy is asked");
   return options.policy(op);
 } catch (const std::exception& error) {
+  const Arbiter lock;
   count_divergence("the policy failed on " + std::string(op.name) + ": " + error.what());
   return Choice::decide;
 }
@@ -460,7 +459,7 @@ std::shared_ptr<Period> SessionState::longest_of_last_step() const {
 }
 
 std::optional<Bytes> SessionState::smallest_feasible() const {
-  for (auto period = periods_.rbegin(); period != periods_.rend(); ++period) {
+  for (auto period = periods_.all().rbegin(); period != periods_.all().rend(); ++period) {
     if ((*period)->infeasible) return (*period)->smallest_feasible;
   }
   return std::nullopt;
@@ -482,7 +481,7 @@ Summary SessionState::summary() const {
   }
   summary.planning = jobs_ > 0;
   summary.smallest_feasible = smallest_feasible();
-  for (const auto& period : periods_) summary.plans += period->schedule != nullptr ? 1 : 0;
+  for (const auto& period : periods_.all()) summary.plans += period->schedule != nullptr ? 1 : 0;
   const auto period = longest_of_last_step();
   if (!period) return summary;
   if (!period->kept_peak) {

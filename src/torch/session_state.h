@@ -12,7 +12,7 @@
 
 #include "reprise/torch/session.h"
 #include "torch/executor.h"
-#include "torch/period.h"
+#include "torch/known_periods.h"
 #include "torch/recording.h"
 
 namespace reprise {
@@ -38,7 +38,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   void end_period(Recording&);
   // The function of a region has ended; the next call follows its recipes.
   void end_region(Recording&);
-  [[nodiscard]] std::shared_ptr<Period> period_of(const Recipes&) const;
+  [[nodiscard]] std::shared_ptr<Period> period_of(const Recipes& recipes) const { return periods_.of(recipes); }
   // Offers the other periods that began like this one, until one is accepted.
   [[nodiscard]] bool any_alternative(Recording&, const std::function<bool(const Recipes&)>& accepted) const;
   // nullptr: no plan that keeps to the budget of the step.
@@ -90,10 +90,10 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
 
   [[nodiscard]] std::shared_ptr<Recording> begin_region();
 
-  std::vector<std::shared_ptr<Period>> periods_;  // the newest last
-  std::shared_ptr<Recipes> region_recipes_;       // of the last call
-  Bytes step_budget_ = no_limit;                  // of the step that is open, or was last
-  std::weak_ptr<Period> last_, first_;            // the one that ended last; the one that steps begin with
+  KnownPeriods periods_;
+  std::shared_ptr<Recipes> region_recipes_;  // of the last call
+  Bytes step_budget_ = no_limit;             // of the step that is open, or was last
+  std::weak_ptr<Period> last_, first_;       // the one that ended last; the one that steps begin with
   bool first_in_step_ = true;
   std::weak_ptr<Period> longest_, longest_of_last_step_;
   int ended_in_step_ = 0, planned_in_step_ = 0;  // periods, and those that followed their plan to the end

@@ -50,6 +50,7 @@ class MismatchError : public SessionError {
     Id value = 0;
     std::size_t block = 0;  // the first block of 64 KiB that differs
     std::size_t blocks = 0;
+    std::string draws = "";  // how its random numbers went another way, if that is what was found
   };
   explicit MismatchError(Facts);
   [[nodiscard]] const Facts& facts() const { return facts_; }

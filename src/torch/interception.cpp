@@ -1,0 +1,48 @@
+#include "torch/interception.h"
+
+#include <memory>
+#include <utility>
+
+namespace reprise {
+
+// Told of every operator that there is and will be, under the dispatcher's lock: nothing can be registered there.
+class Interception::Listener final : public c10::OpRegistrationListener {
+ public:
+  explicit Listener(Interception& interception) : interception_(interception) {}
+  void onOperatorRegistered(const c10::OperatorHandle& op) override {
+    const std::scoped_lock lock(interception_.brought_mutex_);
+    interception_.brought_.push_back(op);
+    interception_.any_brought_.store(true, std::memory_order_release);
+  }
+  void onOperatorDeregistered(const c10::OperatorHandle&) override {}
+
+ private:
+  Interception& interception_;
+};
+
+Interception::Interception(c10::DispatchKey key, bool (*wanted)(const c10::OperatorHandle&), c10::KernelFunction kernel)
+    : key_(key), wanted_(wanted), kernel_(std::move(kernel)) {
+  auto& dispatcher = c10::Dispatcher::singleton();
+  registrations_.push_back(dispatcher.registerFallback(key, c10::KernelFunction::makeFallthrough(), "reprise"));
+  registrations_.push_back(dispatcher.addRegistrationListener(std::make_unique<Listener>(*this)));
+  update();
+}
+
+void Interception::update() {
+  if (!any_brought_.load(std::memory_order_acquire)) return;
+  const std::scoped_lock lock(registering_);
+  std::vector<c10::OperatorHandle> brought;
+  {
+    const std::scoped_lock inner(brought_mutex_);
+    brought = std::exchange(brought_, {});
+    any_brought_.store(false, std::memory_order_release);
+  }
+  auto& dispatcher = c10::Dispatcher::singleton();
+  for (const c10::OperatorHandle& op : brought) {
+    if (!op.hasSchema() || !wanted_(op) || !registered_.insert(c10::toString(op.operator_name())).second) continue;
+    registrations_.push_back(
+        dispatcher.registerImpl(op.operator_name(), key_, kernel_, std::nullopt, nullptr, "reprise"));
+  }
+}
+
+}  // namespace reprise

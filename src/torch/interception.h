@@ -1,0 +1,39 @@
+// Interception: kernels of our own in front of others, for threads that ask for it.
+//
+// A dispatch key that nothing else uses gets a kernel for some operators, and lets all others through. It is in effect
+// on threads that include the key, and costs nothing elsewhere. (Record functions cannot do this: they see the call,
+// but cannot change its arguments, and have all of them boxed for every operator.)
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace reprise {
+
+class Interception {
+ public:
+  // Operators for which `wanted` says so are called through the kernel. Made once for a key, and never destroyed.
+  Interception(c10::DispatchKey key, bool (*wanted)(const c10::OperatorHandle&), c10::KernelFunction kernel);
+
+  // Sees to operators that libraries have brought since the last time. Cheap if there are none. Any thread.
+  void update();
+
+ private:
+  class Listener;
+  const c10::DispatchKey key_;
+  bool (*const wanted_)(const c10::OperatorHandle&);
+  const c10::KernelFunction kernel_;
+  std::mutex brought_mutex_;  // of the next two; taken under the dispatcher's lock, which is never taken under it
+  std::vector<c10::OperatorHandle> brought_;
+  std::atomic<bool> any_brought_ = false;
+  std::mutex registering_;  // of the rest: one thread registers at a time
+  std::set<std::string> registered_;
+  std::vector<c10::RegistrationHandleRAII> registrations_;
+};
+
+}  // namespace reprise

@@ -1,0 +1,58 @@
+#include "torch/known_periods.h"
+
+#include <algorithm>
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t most_periods = 256;
+constexpr std::size_t fewest_periods = 2;  // whatever their bytes: the step at hand, and the one before it
+constexpr double ageing = 0.99;            // of uses, with each period that goes
+
+}  // namespace
+
+void KnownPeriods::add(std::shared_ptr<Period> period, Bytes most_bytes) {
+  for (const auto& other : all_) {
+    std::erase_if(other->common, [](const auto& one) { return one.first.expired(); });
+    const Id common = common_operators(*other->recipes, *period->recipes);
+    other->common.emplace_back(period, common);
+    period->common.emplace_back(other, common);
+  }
+  all_.push_back(std::move(period));
+  ++new_in_a_row_;
+  Bytes bytes = 0;
+  for (const auto& one : all_) bytes += one->bytes();
+  while (all_.size() > fewest_periods && (all_.size() > most_periods || bytes > most_bytes)) bytes -= let_one_go();
+}
+
+// Among those that were used equally little it is each one's turn: of shapes that come in a long circle some stay until
+// they are met again, where letting the oldest go would meet none.
+Bytes KnownPeriods::let_one_go() {
+  const auto candidates = all_.end() - static_cast<std::ptrdiff_t>(fewest_periods);
+  double least = (*all_.begin())->uses;
+  for (auto one = all_.begin(); one != candidates; ++one) least = std::min(least, (*one)->uses);
+  std::vector<std::ptrdiff_t> least_used;
+  for (auto one = all_.begin(); one != candidates; ++one) {
+    if ((*one)->uses < least + 0.5) least_used.push_back(one - all_.begin());
+  }
+  turn_ = turn_ * 1664525u + 1013904223u;  // a generator of its own: nobody's random numbers change
+  const auto gone = all_.begin() + least_used[(turn_ >> 16) % least_used.size()];
+  const Bytes bytes = (*gone)->bytes();
+  all_.erase(gone);
+  for (const auto& one : all_) one->uses *= ageing;
+  return bytes;
+}
+
+void KnownPeriods::met_again(Period& period) {
+  ++period.uses;
+  new_in_a_row_ = 0;
+}
+
+std::shared_ptr<Period> KnownPeriods::of(const Recipes& recipes) const {
+  for (const auto& period : all_) {
+    if (period->recipes.get() == &recipes) return period;
+  }
+  return nullptr;
+}
+
+}  // namespace reprise

@@ -1,0 +1,33 @@
+// The periods that a session knows: so many that steps whose shapes take turns are met again, and no more than fit a
+// bound in number and bytes, however many different ones there are. The least used goes first.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "torch/period.h"
+
+namespace reprise {
+
+class KnownPeriods {
+ public:
+  // A new one. Others may go for it, never the one before it.
+  void add(std::shared_ptr<Period>, Bytes most_bytes);
+  // A step has followed it to its end.
+  void met_again(Period&);
+
+  [[nodiscard]] const std::vector<std::shared_ptr<Period>>& all() const { return all_; }  // the newest last
+  [[nodiscard]] std::shared_ptr<Period> of(const Recipes&) const;
+  // How many new ones came since one was met again.
+  [[nodiscard]] int new_in_a_row() const { return new_in_a_row_; }
+
+ private:
+  Bytes let_one_go();
+
+  std::vector<std::shared_ptr<Period>> all_;
+  std::uint32_t turn_ = 0;
+  int new_in_a_row_ = 0;
+};
+
+}  // namespace reprise

@@ -1,0 +1,25 @@
+// How a tensor lies in its storage.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/SmallVector.h>
+
+namespace reprise {
+
+struct View {
+  c10::SmallVector<std::int64_t, 8> dims;  // sizes, then strides
+  std::int64_t offset = 0;
+  at::ScalarType dtype = at::kFloat;
+
+  View() = default;
+  explicit View(const at::Tensor&);
+  [[nodiscard]] c10::IntArrayRef sizes() const { return {dims.data(), dims.size() / 2}; }
+  [[nodiscard]] c10::IntArrayRef strides() const { return {dims.data() + dims.size() / 2, dims.size() / 2}; }
+  // A tensor over the storage, without a dispatcher call.
+  [[nodiscard]] at::Tensor of(c10::Storage) const;
+  bool operator==(const View& other) const {
+    return offset == other.offset && dtype == other.dtype && dims == other.dims;
+  }
+};
+
+}  // namespace reprise

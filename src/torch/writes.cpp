@@ -1,0 +1,123 @@
+#include "torch/writes.h"
+
+#include <ATen/core/stack.h>
+
+#include <cstring>
+#include <memory>
+
+#include "torch/interception.h"
+#include "torch/recording.h"
+
+namespace reprise::writes {
+namespace {
+
+struct Needed {
+  std::shared_ptr<Recording> recording;
+  Id value;
+  c10::Storage contents;
+};
+
+c10::SmallVector<Needed, 2> needed_of(const Written& written) {
+  c10::SmallVector<Needed, 2> needed;
+  const Arbiter lock;
+  for (Recording* const one : recordings()) {
+    for (const at::Tensor& tensor : written) {
+      const Id value = one->find(libtorch::storage_of(tensor));
+      if (value == no_value || !one->would_copy(value)) continue;
+      if (auto recording = one->weak_from_this().lock()) {  // else it is about to end
+        needed.push_back({std::move(recording), value, one->live[value].kept});
+      }
+    }
+  }
+  return needed;
+}
+
+// Called in the middle of anything, where errors have nowhere to go.
+std::optional<c10::Storage> copy_of(const c10::Storage& contents) noexcept try {
+  c10::Storage copy = libtorch::new_storage(contents.nbytes());
+  std::memcpy(copy.mutable_data(), contents.data(), contents.nbytes());
+  return copy;
+} catch (const std::exception&) {
+  return std::nullopt;
+}
+
+void on_write(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  const c10::DispatchKeySet below =
+      keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, libtorch::key_of_writes);
+  const Written written = written_by(find_operator(op), torch::jit::last(*stack, op.schema().arguments().size()));
+  save_contents(written);
+  struct Afterwards {  // also after an error: nobody knows what was written by then
+    const Written& written;
+    ~Afterwards() { take_over(written); }
+  } const afterwards{written};
+  op.redispatchBoxed(below, stack);
+}
+
+bool writes(const c10::OperatorHandle& op) {
+  const OperatorInfo& info = find_operator(op);
+  return info.writes || info.batch_norm;
+}
+
+Interception& interception() {
+  static auto& one =
+      *new Interception(libtorch::key_of_writes, writes, c10::KernelFunction::makeFromBoxedFunction<&on_write>());
+  return one;
+}
+
+}  // namespace
+
+Written written_by(const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
+  Written written;
+  if (!info.writes && !info.batch_norm) return written;
+  const auto one = [&](const at::Tensor& tensor) {
+    if (tensor.defined() && tensor.has_storage()) written.push_back(tensor);
+  };
+  const bool training = info.is_training(inputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const bool statistic =
+        training && static_cast<int>(i) >= info.first_statistic && static_cast<int>(i) <= info.last_statistic;
+    if (info.access[i] == Access::read && !statistic) continue;
+    if (inputs[i].isTensor()) one(inputs[i].toTensor());
+    if (!inputs[i].isTensorList()) continue;
+    for (const c10::IValue& element : inputs[i].toListRef()) one(element.toTensor());
+  }
+  return written;
+}
+
+void save_contents(const Written& written) {
+  if (written.empty()) return;
+  auto all = needed_of(written);
+  for (Needed& needed : all) {
+    auto copy = copy_of(needed.contents);
+    const Arbiter lock;
+    if (copy && needed.recording->would_copy(needed.value)) needed.recording->replace(needed.value, std::move(*copy));
+  }
+  const Arbiter lock;
+  for (Recording* const recording : recordings()) {
+    for (const at::Tensor& tensor : written) {
+      const Id value = recording->find(libtorch::storage_of(tensor));
+      if (value != no_value) recording->before_write(value);
+    }
+  }
+}
+
+void take_over(const Written& written) {
+  if (written.empty()) return;
+  const Arbiter lock;
+  for (Recording* const recording : recordings()) {
+    for (const at::Tensor& tensor : written) {
+      recording->after_write(libtorch::storage_of(tensor), libtorch::version_of(tensor));
+    }
+  }
+}
+
+Watch::Watch() {
+  {
+    const Arbiter lock;
+    if (recordings().empty()) return;
+  }
+  interception().update();
+  watched_.emplace(libtorch::key_of_writes);
+}
+
+}  // namespace reprise::writes

@@ -1,0 +1,42 @@
+// Writes: what the program is about to write, and what recordings know about it.
+//
+// A recipe may need contents that are about to be overwritten: they are copied first. A saved tensor whose version
+// counter sees no write (one through data(), or by a kernel that does not say so) goes on with the new contents,
+// exactly as it would without Reprise.
+//
+// The recorder tells of the operators that it sees. In backward operators are not recorded, but hooks and functions of
+// the user's run there too: while it is watched, every operator that writes is intercepted.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/util/SmallVector.h>
+
+#include <optional>
+
+#include "torch/operators.h"
+
+namespace reprise::writes {
+
+using Written = c10::SmallVector<at::Tensor, 2>;
+
+// Which of the arguments the operator writes into, also without declaring it.
+[[nodiscard]] Written written_by(const OperatorInfo&, c10::ArrayRef<const c10::IValue> inputs);
+
+// Copies what recipes need of these tensors' contents, for all recordings. Without room for a copy, recipes that need
+// it say so when they are asked. Not under the arbiter's lock.
+void save_contents(const Written&);
+
+// Tells all recordings that the contents are other ones now. Not under the arbiter's lock.
+void take_over(const Written&);
+
+// While it exists, and if anything is recorded anywhere, operators of this thread are watched for writes.
+class Watch {
+ public:
+  Watch();
+
+ private:
+  std::optional<c10::impl::IncludeDispatchKeyGuard> watched_;
+};
+
+}  // namespace reprise::writes
