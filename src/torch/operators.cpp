@@ -98,15 +98,25 @@ OperatorInfo::OperatorInfo(c10::OperatorHandle operator_handle) : handle(std::mo
   }
 }
 
+namespace {
+constinit std::mutex table_mutex;
+}
+
+void lock_operators_for_fork() {
+  table_mutex.lock();
+}
+void unlock_operators_after_fork() {
+  table_mutex.unlock();
+}
+
 const OperatorInfo* find_operator(const at::RecordFunction& call) {
   // The address of the schema's own name identifies the overload, so nothing is hashed but a pointer.
   static thread_local std::unordered_map<const char*, const OperatorInfo*> seen_here;
   const char* const key = call.name();
   if (const auto found = seen_here.find(key); found != seen_here.end()) return found->second;
 
-  static std::mutex mutex;
+  const std::scoped_lock lock(table_mutex);
   static auto& all = *new std::unordered_map<const char*, const OperatorInfo*>;
-  const std::scoped_lock lock(mutex);
   const OperatorInfo*& info = all[key];
   if (!info) {
     const auto name = call.operator_name();

@@ -49,4 +49,8 @@ struct OperatorInfo {
 // nullptr: not an operator of the dispatcher. The result lives as long as the process. Any thread.
 [[nodiscard]] const OperatorInfo* find_operator(const at::RecordFunction&);
 
+// fork() copies only the thread that calls it: no other may be in the table then.
+void lock_operators_for_fork();
+void unlock_operators_after_fork();
+
 }  // namespace reprise

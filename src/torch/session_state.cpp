@@ -134,6 +134,16 @@ void SessionState::close_step() noexcept {
   if (ended_in_step_ > 0) longest_of_last_step_ = longest_;
 }
 
+void SessionState::keep_step_of_this_thread() {
+  auto* const mine = const_cast<SessionState*>(this_thread().step);
+  limit().open.clear();
+  if (mine) {
+    limit().open.push_back(mine);
+    mine->step_start_ = thread_microseconds();
+  }
+  set_limit();
+}
+
 // ---- periods -------------------------------------------------------------------------------------------------------
 
 std::shared_ptr<Recording> SessionState::begin_region() {
@@ -147,11 +157,12 @@ void SessionState::end_region(Recording& r) {
   if (!r.following && !r.recipes->operators.empty()) region_recipes_ = r.recipes;
 }
 
-std::shared_ptr<Recording> SessionState::begin_period() {
+std::shared_ptr<Recording> SessionState::begin_period(bool seen_from_the_start) {
   if (region) return begin_region();
   std::shared_ptr<Period> guess = first_in_step_ ? first_.lock() : nullptr;
   if (const auto last = last_.lock(); !first_in_step_ && last) guess = last->successor.lock();
   if (!guess && !periods_.empty()) guess = periods_.back();
+  if (!seen_from_the_start) guess.reset();
   if (guess && guess->record_anew) {
     guess->record_anew = false;
     guess.reset();
@@ -291,9 +302,25 @@ void SessionState::plan_if_worth_it(const std::shared_ptr<Period>& period, Bytes
     period->planning = true;
     ++jobs_;
   }
-  plan_later([self = shared_from_this(), period, budget](const std::atomic<bool>& cancelled) {
-    self->plan(period, budget, false, &cancelled);
-  });
+  struct Job final : PlanningJob {
+    std::shared_ptr<SessionState> session;
+    std::shared_ptr<Period> period;
+    Bytes budget = 0;
+    bool still_wanted() override {
+      const Arbiter lock;
+      return period->planning;  // not if it is a second time, after a fork right at the end of the first
+    }
+    void run(const std::atomic<bool>& cancelled) override { session->plan(period, budget, false, &cancelled); }
+    void dropped() noexcept override {
+      const Arbiter lock;
+      if (std::exchange(period->planning, false)) --session->jobs_;
+    }
+  };
+  auto job = std::make_shared<Job>();
+  job->session = shared_from_this();
+  job->period = period;
+  job->budget = budget;
+  plan_later(std::move(job));
 }
 
 void SessionState::plan(const std::shared_ptr<Period>& period, Bytes budget, bool only_from_folder,
