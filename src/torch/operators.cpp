@@ -5,22 +5,24 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "torch/of_thread.h"
+
 namespace reprise {
 namespace {
 
 // In-place operators whose result does not depend on the old contents.
 bool overwrites_itself(std::string_view name) {
-  static const std::set<std::string_view> names{"aten::fill_",      "aten::zero_",        "aten::copy_",
-                                                "aten::bernoulli_", "aten::normal_",      "aten::uniform_",
-                                                "aten::random_",    "aten::exponential_", "aten::log_normal_",
-                                                "aten::cauchy_",    "aten::geometric_"};
+  static const auto& names =
+      *new std::set<std::string_view>{"aten::fill_",       "aten::zero_",    "aten::copy_",     "aten::bernoulli_",
+                                      "aten::normal_",     "aten::uniform_", "aten::random_",   "aten::exponential_",
+                                      "aten::log_normal_", "aten::cauchy_",  "aten::geometric_"};
   return names.count(name) != 0;
 }
 
 // Results with contents that are the same whatever the arguments hold.
 bool is_factory_with_arguments(std::string_view name) {
-  static const std::set<std::string_view> names{"aten::zeros_like", "aten::ones_like", "aten::full_like",
-                                                "aten::new_zeros",  "aten::new_ones",  "aten::new_full"};
+  static const auto& names = *new std::set<std::string_view>{"aten::zeros_like", "aten::ones_like", "aten::full_like",
+                                                             "aten::new_zeros",  "aten::new_ones",  "aten::new_full"};
   return names.count(name) != 0;
 }
 
@@ -111,7 +113,7 @@ void unlock_operators_after_fork() {
 
 const OperatorInfo* find_operator(const at::RecordFunction& call) {
   // The address of the schema's own name identifies the overload, so nothing is hashed but a pointer.
-  static thread_local std::unordered_map<const char*, const OperatorInfo*> seen_here;
+  auto& seen_here = of_thread<std::unordered_map<const char*, const OperatorInfo*>, OperatorInfo>();
   const char* const key = call.name();
   if (const auto found = seen_here.find(key); found != seen_here.end()) return found->second;
 

@@ -3,18 +3,21 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <new>
-#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "plan/highs.h"
+#include "reprise/plan/planner.h"
+#include "reprise/trace/files.h"
 
 namespace reprise {
 namespace {
@@ -34,6 +37,25 @@ class SignalsBlocked {
  private:
   sigset_t before_;
 };
+
+// What is made first is destroyed last: tables that planning makes when it is first used have to be there before the
+// end of the process is announced to us. In the child of a fork it matters, too, that no thread was about to make one.
+void rehearse_planning() {
+  const Trace trace = parse_trace(R"({"cost": [1, 1, 1, 1], "size": [1, 1, 1, 1], "edges": [[0, 1], [1, 2], [0, 3]]})");
+  PlanOptions options;
+  options.budget = 2;
+  options.time_limit = std::chrono::milliseconds(1);
+  options.bounds = false;
+  (void)make_plan(trace, options);
+}
+
+// The same for the solver. Loading it runs code of others.
+void rehearse_solver() {
+  LinearProgram program;
+  const int x = program.variable(1, 0, 1);
+  program.row({{x, 1}}, 0.5, 1);
+  (void)solve(program, {});
+}
 
 class Planning;
 Planning& planning();
@@ -89,14 +111,17 @@ class Planning {
   }
 
  private:
-  // With the lock. False: the system has no thread for us.
+  // With the lock. False: the system has no thread or no memory for us.
   bool have_thread() {
     if (thread_.joinable()) return true;
-    if (!announced_) announced_ = std::atexit([] { planning().end(); }) == 0;
-    const SignalsBlocked blocked;
     try {
+      if (!announced_) {
+        rehearse_planning();
+        announced_ = std::atexit([] { planning().end(); }) == 0;
+      }
+      const SignalsBlocked blocked;
       thread_ = std::thread([this] { work(); });
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {
       return false;
     }
     process_ = getpid();
@@ -104,9 +129,11 @@ class Planning {
   }
 
   void work() {
-    // What is loaded by now is unloaded after `end` was called a first time: jobs use the solver until then. It is
-    // loaded here, and not where a job is added, because that runs code of others and the arbiter may be held there.
-    if (solver_available() && !solver_loaded_.exchange(true)) std::atexit([] { planning().end(); });
+    // Not where a job is added: the arbiter may be held there.
+    if (solver_available() && !solver_rehearsed_.exchange(true)) {
+      rehearse_solver();
+      std::atexit([] { planning().end(); });  // now it is called before what the solver has at the end
+    }
     std::unique_lock lock(mutex_);
     while (true) {
       changed_.wait(lock, [this] { return ending_ || !jobs_.empty(); });
@@ -141,7 +168,7 @@ class Planning {
   std::uint64_t added_ = 0, done_ = 0;
   std::atomic<bool> ending_{false};
   bool announced_ = false;  // the end of the process will be told to us
-  std::atomic<bool> solver_loaded_{false};
+  std::atomic<bool> solver_rehearsed_{false};
   std::thread thread_;  // joinable: it is there
   pid_t process_ = 0;   // that started it
 };
