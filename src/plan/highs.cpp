@@ -1,8 +1,10 @@
 #include "plan/highs.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -81,7 +83,25 @@ struct Library {
   }
 };
 
+// ---- fork ----------------------------------------------------------------------------------------------------------
+
+std::atomic<int> busy = 0;  // threads that are in HiGHS, or load it
+std::atomic<bool> lost = false;
+
+class Busy {
+ public:
+  Busy() { ++busy; }
+  ~Busy() { --busy; }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+};
+
+[[maybe_unused]] const int watching_forks = pthread_atfork(nullptr, nullptr, [] {
+  if (busy.exchange(0) > 0) lost = true;
+});
+
 const Library& library() {
+  const Busy loading;
   static const Library loaded;
   return loaded;
 }
@@ -208,13 +228,15 @@ class HighsSolver {
 };
 
 bool solver_available() {
-  return library().usable;
+  return !lost && library().usable;
 }
 const std::string& solver_problem() {
-  return library().problem;
+  static const std::string forked = "another thread was using HiGHS when this process was forked";
+  return lost ? forked : library().problem;
 }
 
 ProgramResult solve(const LinearProgram& program, const SolveOptions& options) {
+  const Busy solving;
   return HighsSolver(program, options).solve();
 }
 

@@ -1,5 +1,6 @@
 #include "store/background_thread.h"
 
+#include <new>
 #include <utility>
 
 namespace reprise {
@@ -15,6 +16,11 @@ BackgroundThread::~BackgroundThread() {
   if (thread_.joinable()) thread_.join();
 }
 
+// With the lock.
+void BackgroundThread::have_thread() {
+  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+}
+
 // It waits for a change of the memory tier, or for something to do.
 void BackgroundThread::wake() {
   memory_.touch();
@@ -25,7 +31,7 @@ void BackgroundThread::prefetch(std::vector<std::string> keys) {
   {
     const std::lock_guard lock(mutex_);
     for (std::string& key : keys) prefetches_.push_back(std::move(key));
-    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+    have_thread();
   }
   wake();
 }
@@ -38,7 +44,7 @@ void BackgroundThread::offload(std::vector<std::string> keys) {
       if (busy_ && current_ == key) cancelled_ = true;
       offloads_.push_back(std::move(key));
     }
-    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+    have_thread();
   }
   wake();
 }
@@ -56,9 +62,25 @@ void BackgroundThread::forget_all() {
 void BackgroundThread::wait() {
   std::unique_lock lock(mutex_);
   const std::uint64_t question = ++asked_;
+  if (!offloads_.empty() || !prefetches_.empty()) have_thread();
   memory_.touch();
   changed_.wait(lock, [&] { return !busy_ && offloads_.empty() && (prefetches_.empty() || answered_ >= question); });
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+void BackgroundThread::after_fork_in_child() {
+  // Not destroyed before: that would wait for those who waited on it, and end the process for a thread that nobody has
+  // joined.
+  new (&changed_) std::condition_variable;
+  new (&thread_) std::thread;
+  if (std::exchange(busy_, false)) {
+    if (to_disk_) {
+      offloads_.push_front(current_);
+    } else if (!cancelled_) {
+      prefetches_.push_front(current_);
+    }
+  }
+  mutex_.unlock();
 }
 
 void BackgroundThread::run() {
@@ -84,7 +106,7 @@ void BackgroundThread::run() {
 void BackgroundThread::offload_next(std::unique_lock<std::mutex>& lock) {
   current_ = std::move(offloads_.front());
   offloads_.pop_front();
-  busy_ = true;
+  busy_ = to_disk_ = true;
   lock.unlock();
   std::exception_ptr error;
   try {
@@ -103,6 +125,7 @@ bool BackgroundThread::prefetch_next(std::unique_lock<std::mutex>& lock) {
   current_ = std::move(prefetches_.front());
   prefetches_.pop_front();
   busy_ = true;
+  to_disk_ = false;
   cancelled_ = false;
   lock.unlock();
   bool done = true;

@@ -2,6 +2,9 @@
 //
 // Offloads come before prefetches, because they make room. A prefetch that finds no room waits, and those behind it
 // wait with it, until the memory tier changes.
+//
+// In the child of a fork there is no thread until there is something to do again, or somebody waits. What was being
+// moved is the next thing to do.
 #pragma once
 
 #include <condition_variable>
@@ -36,7 +39,13 @@ class BackgroundThread {
   // what the first offload threw since the last call.
   void wait();
 
+  // See fork.h.
+  void before_fork() { mutex_.lock(); }
+  void after_fork_in_parent() { mutex_.unlock(); }
+  void after_fork_in_child();
+
  private:
+  void have_thread();
   void run();
   void wake();
   void offload_next(std::unique_lock<std::mutex>&);
@@ -49,12 +58,13 @@ class BackgroundThread {
   std::deque<std::string> offloads_, prefetches_;
   std::string current_;         // key of what is being moved, if busy
   bool busy_ = false;           // something is being moved
+  bool to_disk_ = false;        // it is an offload
   bool cancelled_ = false;      // it need not be tried again
   std::uint64_t asked_ = 0;     // by `wait`, whether there is room for the next prefetch; numbered
   std::uint64_t answered_ = 0;  // there is not
   std::exception_ptr error_;
   bool stop_ = false;
-  std::thread thread_;
+  std::thread thread_;  // joinable: it is there
 };
 
 }  // namespace reprise

@@ -24,6 +24,8 @@ Buffer::Buffer(Reservation reserved) : room(std::move(reserved)) {
   }
 }
 
+Buffer::Buffer(Buffer&& other) noexcept : room(std::move(other.room)), memory_(std::exchange(other.memory_, nullptr)) {}
+
 Buffer::~Buffer() {
   (void)release();
 }

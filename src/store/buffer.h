@@ -16,8 +16,8 @@ class Buffer {
   // Allocates what was reserved. Throws std::bad_alloc.
   explicit Buffer(Reservation);
   ~Buffer();
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
+  Buffer(Buffer&&) noexcept;  // leaves an empty one
+  Buffer& operator=(Buffer&&) = delete;
 
   [[nodiscard]] std::span<std::byte> bytes() { return {memory_, static_cast<std::size_t>(room.bytes())}; }
   [[nodiscard]] std::span<const std::byte> bytes() const { return {memory_, static_cast<std::size_t>(room.bytes())}; }

@@ -89,26 +89,17 @@ void remove_folders_of_the_dead(FileSystem& files, const fs::path& inside) try {
 
 // ---- the folder -----------------------------------------------------------------------------------------------------
 
-Disk::Disk(FileSystem& files, const fs::path& folder) : files_(files) {
-  remove_folders_of_the_dead(files_, folder);
-  try {
-    make_folder(folder);
-  } catch (const FileError& error) {
-    throw DiskError(fmt::format("[store] option disk: {}", error.what()));
-  }
-}
-
 // Between making the folder and taking its lock, somebody who starts may believe that it belongs to nobody and remove
 // it. Then the lock cannot be had, or there is no place for it; and another name is as good.
-void Disk::make_folder(const fs::path& inside) {
+DiskFolder::DiskFolder(FileSystem& files, const fs::path& inside) : files_(files) {
   static std::atomic<std::uint64_t> next_number = 0;
   for (int attempts_left = 1000;; --attempts_left) {
-    folder_ = inside / fmt::format("{}{}-{}", folder_prefix, ::getpid(), next_number++);
+    path_ = inside / fmt::format("{}{}-{}", folder_prefix, ::getpid(), next_number++);
     bool made = false;
     try {
-      files_.make_folder(folder_);
+      files_.make_folder(path_);
       made = true;
-      lock_ = files_.try_lock(folder_ / lock_name);
+      lock_ = files_.try_lock(path_ / lock_name);
       if (lock_) return;
     } catch (const FileError& error) {
       const bool name_is_taken = !made && error.code() == EEXIST;
@@ -116,31 +107,69 @@ void Disk::make_folder(const fs::path& inside) {
       if ((!name_is_taken && !was_removed) || attempts_left == 0) {
         if (made) {
           try {
-            remove_with_files(files_, folder_);
+            remove_with_files(files_, path_);
           } catch (const FileError&) {  // the first error says more
           }
         }
         throw;
       }
     }
-    if (attempts_left == 0) throw FileError("lock", folder_ / lock_name, EWOULDBLOCK);
+    if (attempts_left == 0) throw FileError("lock", path_ / lock_name, EWOULDBLOCK);
   }
 }
 
-Disk::~Disk() {
+DiskFolder::~DiskFolder() {
+  if (!ours()) return;
   try {
-    remove_with_files(files_, folder_);
+    remove_with_files(files_, path_);
   } catch (const FileError&) {  // once the lock is free, whoever starts next in this place tries again
   }
 }
 
+Disk::Disk(FileSystem& files, const fs::path& folder) : files_(files), inside_(folder) {
+  remove_folders_of_the_dead(files_, folder);
+  try {
+    folder_ = std::make_shared<DiskFolder>(files_, folder);
+  } catch (const FileError& error) {
+    throw DiskError(fmt::format("[store] option disk: {}", error.what()));
+  }
+}
+
+// In a child two threads may make one at the same time; then one of the two goes again.
+std::shared_ptr<const DiskFolder> Disk::folder() {
+  const auto present = [this] {
+    const std::lock_guard lock(mutex_);
+    return folder_;
+  }();
+  if (present->ours()) return present;
+  std::shared_ptr<const DiskFolder> made = std::make_shared<DiskFolder>(files_, inside_);
+  const std::lock_guard lock(mutex_);
+  if (!folder_->ours()) folder_.swap(made);
+  return folder_;
+}
+
+void Disk::after_fork_in_child() {
+  for (Leftover& leftover : leftovers_) leftover.room.forget_after_fork();
+  leftovers_.clear();
+  mutex_.unlock();
+}
+
 // ---- files ----------------------------------------------------------------------------------------------------------
 
-DiskFile::DiskFile(Disk& disk, std::uint64_t serial, Reservation reserved)
+DiskFile::DiskFile(Disk& disk, std::shared_ptr<const DiskFolder> folder, std::uint64_t serial, Reservation reserved)
     : room(std::move(reserved)),
       disk_(disk),
-      path_(disk.folder_ / fmt::format("{}{}", serial, file_suffix)),
+      folder_(std::move(folder)),
+      path_(folder_->path() / fmt::format("{}{}", serial, file_suffix)),
       serial_(serial) {}
+
+DiskFile::DiskFile(DiskFile&& other) noexcept
+    : room(std::move(other.room)),
+      disk_(other.disk_),
+      folder_(std::move(other.folder_)),
+      path_(std::move(other.path_)),
+      serial_(other.serial_),
+      exists_(std::exchange(other.exists_, false)) {}
 
 DiskFile::~DiskFile() {
   try {
@@ -150,13 +179,13 @@ DiskFile::~DiskFile() {
 }
 
 Reservation DiskFile::release(const std::string& key) {
-  if (std::exchange(exists_, false)) {
+  if (std::exchange(exists_, false) && folder_->ours()) {
     try {
       disk_.files_.remove_file(path_);
     } catch (const FileError& error) {
       room.settle();  // these do not come back by themselves
       const std::lock_guard lock(disk_.mutex_);
-      disk_.leftovers_.push_back({path_, std::move(room)});
+      disk_.leftovers_.push_back({folder_, path_, std::move(room)});
       throw disk_error(key, error.what());
     }
   }
@@ -190,8 +219,9 @@ bool Disk::remove_leftovers(const std::string& key) {
 std::shared_ptr<DiskFile> Disk::write(const std::string& key, std::span<const std::byte> coded, Reservation room) {
   const std::uint64_t serial = next_serial_++;
   const Header header = header_of(serial, coded);
-  auto file = std::make_shared<DiskFile>(*this, serial, std::move(room));
+  std::shared_ptr<DiskFile> file;
   try {
+    file = std::make_shared<DiskFile>(*this, folder(), serial, std::move(room));
     file->exists_ = true;
     const std::unique_ptr<OpenFile> open = files_.create(file->path());
     write_all(*open, std::as_bytes(std::span(&header, 1)));

@@ -2,7 +2,8 @@
 //
 // They are in a folder of the store's own, reprise-store-PID-N in the caller's folder, one file for each value and one
 // named `lock`, whose lock the store holds as long as it lives. A folder whose lock is free belongs to nobody any more:
-// its process was killed. Whoever starts next removes it.
+// its process was killed. Whoever starts next removes it. The child of a fork holds the lock, too, so that what it can
+// still read is not removed when its parent is killed; a folder of its own it makes when it has something to write.
 //
 // A file has a header of 32 bytes, four numbers of 8 bytes in the order of the machine, and then the coded bytes:
 //   "Reprise1" | serial number of the file | count of coded bytes | XXH3 of what comes before and of the coded bytes
@@ -22,24 +23,46 @@
 
 #include "reprise/store/file_system.h"
 #include "reprise/trace/trace.h"
+#include "store/fork.h"
 #include "store/ledger.h"
 
 namespace reprise {
 
 class Disk;
 
-// A file that was written, or is going to be. It is removed when this object ends.
+// A folder for files, which goes with this object, as far as that can be done. In the child of a fork it stays: there
+// it is somebody else's.
+class DiskFolder {
+ public:
+  // Makes it. Throws FileError.
+  DiskFolder(FileSystem&, const std::filesystem::path& inside);
+  ~DiskFolder();
+  DiskFolder(const DiskFolder&) = delete;
+  DiskFolder& operator=(const DiskFolder&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] bool ours() const { return maker_ == Process::now(); }
+
+ private:
+  FileSystem& files_;
+  const Process maker_ = Process::now();
+  std::filesystem::path path_;
+  std::unique_ptr<FileLock> lock_;
+};
+
+// A file that was written, or is going to be. It is removed when this object ends, unless it is the file of a process
+// that was forked into this one.
 class DiskFile {
  public:
-  DiskFile(Disk&, std::uint64_t serial, Reservation);
+  DiskFile(Disk&, std::shared_ptr<const DiskFolder>, std::uint64_t serial, Reservation);
   ~DiskFile();
-  DiskFile(const DiskFile&) = delete;
-  DiskFile& operator=(const DiskFile&) = delete;
+  DiskFile(DiskFile&&) noexcept;
+  DiskFile& operator=(DiskFile&&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
-  // Removes the file; what is returned is still reserved. Throws DiskError with this key; then it is one of the disk's
-  // leftovers.
+  // Removes the file if it is ours; what is returned is still reserved. Throws DiskError with this key; then it is one
+  // of the disk's leftovers.
   [[nodiscard]] Reservation release(const std::string& key);
 
   Reservation room;
@@ -47,6 +70,7 @@ class DiskFile {
  private:
   friend class Disk;
   Disk& disk_;
+  std::shared_ptr<const DiskFolder> folder_;
   std::filesystem::path path_;
   const std::uint64_t serial_;
   bool exists_ = false;  // perhaps
@@ -59,8 +83,8 @@ class Disk {
 
   // Removes what killed processes left in `folder`, and makes a folder in it.
   Disk(FileSystem&, const std::filesystem::path& folder);
-  // Removes the folder, as far as that can be done. No file of it is left by now.
-  ~Disk();
+  // No file is left by now.
+  ~Disk() = default;
   Disk(const Disk&) = delete;
   Disk& operator=(const Disk&) = delete;
 
@@ -74,22 +98,28 @@ class Disk {
   // Whether there were any.
   bool remove_leftovers(const std::string& key);
 
-  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  // See fork.h.
+  void before_fork() { mutex_.lock(); }
+  void after_fork_in_parent() { mutex_.unlock(); }
+  // What the leftovers hold is given up: they are the parent's.
+  void after_fork_in_child();
 
  private:
   friend class DiskFile;
   struct Leftover {
+    std::shared_ptr<const DiskFolder> folder;
     std::filesystem::path path;
     Reservation room;
   };
 
-  void make_folder(const std::filesystem::path& inside);
+  // The one to write to. Throws FileError.
+  [[nodiscard]] std::shared_ptr<const DiskFolder> folder();
 
   FileSystem& files_;
-  std::filesystem::path folder_;
-  std::unique_ptr<FileLock> lock_;
+  const std::filesystem::path inside_;
   std::atomic<std::uint64_t> next_serial_ = 0;
-  std::mutex mutex_;  // of the leftovers; not held while files are removed
+  std::mutex mutex_;  // of all below; not held while files are made or removed
+  std::shared_ptr<const DiskFolder> folder_;
   std::vector<Leftover> leftovers_;
 };
 

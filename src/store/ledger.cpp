@@ -1,6 +1,7 @@
 #include "store/ledger.h"
 
 #include <algorithm>
+#include <new>
 
 namespace reprise {
 
@@ -97,6 +98,13 @@ bool Ledger::wait_past(const Version& since, bool own_hope) {
   if (!changed() && loose_ == 0 && !own_hope) return false;
   changed_.wait(lock, changed);
   return true;
+}
+
+void Ledger::after_fork_in_child(Bytes settled) {
+  used_ = settled;
+  loose_ = 0;
+  new (&changed_) std::condition_variable;  // not destroyed before: that would wait for those who waited on it
+  mutex_.unlock();
 }
 
 }  // namespace reprise

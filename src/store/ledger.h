@@ -37,6 +37,9 @@ class Reservation {
   // What they are already stays as it is.
   void settle();
   void loosen();
+  // In the child of a fork, before the ledger is told what is left.
+  void settle_after_fork() { loose_ = false; }
+  void forget_after_fork() { ledger_ = nullptr; }
 
  private:
   friend class Ledger;
@@ -73,6 +76,11 @@ class Ledger {
   // Waits for a change since this version, as long as there is hope for one: loose bytes. Those with a hope of their
   // own wait for a touch as well, and without loose bytes, too. False: there is no hope.
   [[nodiscard]] bool wait_past(const Version&, bool own_hope = false);
+
+  // See fork.h. In the child only `settled` bytes are left.
+  void before_fork() { mutex_.lock(); }
+  void after_fork_in_parent() { mutex_.unlock(); }
+  void after_fork_in_child(Bytes settled);
 
  private:
   friend class Reservation;

@@ -42,13 +42,13 @@ Store::Impl::Impl(StoreOptions options)
     : options_(checked(std::move(options))),
       exact_(&reprise::codec("exact")),
       tiers_{StoreTier(options_.memory), StoreTier(options_.disk ? options_.disk->budget : 0)},
+      disk_(options_.disk ? std::make_unique<Disk>(options_.files ? *options_.files : FileSystem::machine(),
+                                                   options_.disk->folder)
+                          : nullptr),
       remember_(checked(options_.remember)),
       background_(tier(TierKind::memory).ledger,
                   {.prefetch = [this](const std::string& key) { return prefetch_now(key); },
-                   .offload = [this](const std::string& key) { offload_now(key); }}) {
-  if (!options_.disk) return;
-  disk_ = std::make_unique<Disk>(options_.files ? *options_.files : FileSystem::machine(), options_.disk->folder);
-}
+                   .offload = [this](const std::string& key) { offload_now(key); }}) {}
 
 bool Store::Impl::erase(const std::string& key) {
   Reference old;
@@ -141,6 +141,48 @@ void Store::Impl::remember(Remember rule) {
   auto shared = checked(std::move(rule));  // the one from before ends with it, after the lock
   const std::lock_guard lock(mutex_);
   remember_.swap(shared);
+}
+
+// ---- fork -----------------------------------------------------------------------------------------------------------
+
+void Store::Impl::before_fork() {
+  background_.before_fork();
+  mutex_.lock();
+  if (disk_) disk_->before_fork();
+  for (StoreTier& tier : tiers_) tier.ledger.before_fork();
+}
+
+void Store::Impl::after_fork_in_parent() {
+  for (StoreTier& tier : tiers_) tier.ledger.after_fork_in_parent();
+  if (disk_) disk_->after_fork_in_parent();
+  mutex_.unlock();
+  background_.after_fork_in_parent();
+}
+
+void Store::Impl::after_fork_in_child() {
+  if (disk_) disk_->after_fork_in_child();
+  Bytes settled[2] = {0, 0};
+  for (auto& [key, value] : values_) {
+    take_from_other_threads(value);
+    value->room().settle_after_fork();
+    settled[static_cast<int>(value->tier())] += value->room().bytes();
+  }
+  for (int i = 0; i < 2; ++i) tiers_[i].ledger.after_fork_in_child(settled[i]);
+  new (&moved_) std::condition_variable;  // not destroyed before: that would wait for those who waited on it
+  mutex_.unlock();
+  background_.after_fork_in_child();
+}
+
+// References of theirs would never end: they get empty objects to refer to.
+void Store::Impl::take_from_other_threads(Reference& value) {
+  auto& at_rest = tier(value->tier()).at_rest;
+  at_rest.erase(value.get());
+  if (value.use_count() > 1) value = std::make_shared<StoredValue>(std::move(*value));
+  if (value->buffer.use_count() > 1) value->buffer = std::make_shared<Buffer>(std::move(*value->buffer));
+  if (value->file.use_count() > 1) value->file = std::make_shared<DiskFile>(std::move(*value->file));
+  value->readers = 0;
+  value->awaited = value->moving = false;
+  at_rest.insert(value.get());
 }
 
 // ---- the store ------------------------------------------------------------------------------------------------------

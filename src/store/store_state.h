@@ -10,6 +10,8 @@
 // Who waits for what: room in memory is waited for by threads that have nothing reserved there; room on disk likewise,
 // though they may be moving a value out of memory at the time. Whoever reads or writes a file has reserved what it
 // needs and waits for nothing. So nobody waits in a circle.
+//
+// At a fork all locks are taken, in this order: of the background thread, of the table, of the disk, of the ledgers.
 #pragma once
 
 #include <condition_variable>
@@ -22,11 +24,12 @@
 #include "reprise/store/store.h"
 #include "store/background_thread.h"
 #include "store/disk.h"
+#include "store/fork.h"
 #include "store/value.h"
 
 namespace reprise {
 
-class Store::Impl {
+class Store::Impl final : private HasLocks {
  public:
   explicit Impl(StoreOptions);
 
@@ -94,10 +97,16 @@ class Store::Impl {
   [[nodiscard]] Reference remove(Values::iterator);
   void retire(StoredValue&);
 
+  // ---- store.cpp; see fork.h ----
+  void before_fork() override;
+  void after_fork_in_parent() override;
+  void after_fork_in_child() override;
+  void take_from_other_threads(Reference&);
+
   const StoreOptions options_;
   const Codec* const exact_;
   StoreTier tiers_[2];
-  std::unique_ptr<Disk> disk_;  // nullptr: none
+  const std::unique_ptr<Disk> disk_;  // nullptr: none
 
   mutable std::mutex mutex_;
   std::condition_variable moved_;  // a value has ended its move
@@ -107,7 +116,8 @@ class Store::Impl {
   bool enabled_ = true;
   std::shared_ptr<const Remember> remember_;
 
-  BackgroundThread background_;  // ends first
+  BackgroundThread background_;  // ends before all the above
+  const ToldOfForks told_of_forks_{*this};
 };
 
 }  // namespace reprise

@@ -15,6 +15,8 @@ std::mutex& mutex() {
 // The one that took the lock on this thread; a pointer, which is there as long as the thread is.
 thread_local Arbiter* outermost = nullptr;
 
+Arbiter* of_fork = nullptr;  // held by the thread that forks
+
 }  // namespace
 
 Arbiter::Arbiter() {
@@ -52,11 +54,11 @@ void Arbiter::expect_free([[maybe_unused]] const char* before_what) {
 }
 
 void Arbiter::lock_for_fork() {
-  if (!outermost) mutex().lock();
+  of_fork = new Arbiter;
 }
 
 void Arbiter::unlock_after_fork() {
-  if (!outermost) mutex().unlock();
+  delete std::exchange(of_fork, nullptr);
 }
 
 }  // namespace reprise

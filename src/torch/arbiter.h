@@ -1,9 +1,11 @@
 // The arbiter: one lock for all values of all recordings, and the order of locks in a process.
 //
-// Whatever others lock comes first: a generator, Python's interpreter, a pool of buffers, an allocator. Then comes the
-// arbiter, and below it the small locks of the heap, the planning queue and the operator table, under which nothing of
-// others happens at all. An allocation may wait for the arbiter while its caller holds any lock of others. So nobody
-// may wait for such a lock while holding the arbiter:
+// Whatever others lock comes first: a generator, Python's interpreter, a pool of buffers, an allocator. Then come the
+// list of sessions that found their steps by themselves (automatic.h) and what is known about sequences
+// (checkpoint_sequential), which may be held by those who wait for the arbiter; then the arbiter, and below it the
+// small locks of the heap, the planning queue and the operator table, under which nothing of others happens at all. At
+// a fork all of them are taken, in this order (fork.h). An allocation may wait for the arbiter while its caller holds
+// any lock of others. So nobody may wait for such a lock while holding the arbiter:
 //
 // - no operator runs, nothing is allocated from LibTorch, and no function of the user's is called;
 // - a handle that may be the last one is not dropped but put aside with `discard`: what it frees (a deleter of
@@ -43,7 +45,8 @@ class Arbiter {
   // it, if this thread holds the arbiter.
   static void expect_free(const char* before_what);
 
-  // fork() copies only the thread that calls it: no other may hold the arbiter then.
+  // fork() copies only the thread that calls it: no other may hold the arbiter then. In between, this thread may use
+  // it as ever: handlers of others may run.
   static void lock_for_fork();
   static void unlock_after_fork();
 

@@ -9,34 +9,58 @@
 #include <vector>
 
 #include "torch/recorder.h"
+#include "torch/session_state.h"
 
 namespace reprise::automatic {
 namespace {
 
-// Outlives its thread.
+// A session, and what it came to. It belongs to one thread after the other.
 struct Watched {
   Session session;
-  Summary summary;  // up to the last step that has ended
+  Summary summary;         // up to the last step that has ended
+  std::int64_t steps = 0;  // that have ended: without those that threads had just begun when they ended
 };
 
 struct Everything {
   SessionOptions options;
-  std::mutex mutex;  // of what follows
-  std::vector<std::unique_ptr<Watched>> threads;
+  std::vector<std::unique_ptr<Watched>> sessions;
+  std::vector<Watched*> idle;  // whose threads have ended; has room for all
 };
 // Never destroyed: threads may end after main.
 std::atomic<Everything*> everything = nullptr;
+constinit std::mutex mutex;  // of what is in it, but for the options
 
-// What a thread has of it. A thread that is about to end closes its step.
+// The one whose thread ended last: most likely the next one does the same.
+Watched& session_for_new_thread(Everything& all) {
+  const std::scoped_lock lock(mutex);
+  if (all.idle.empty()) {
+    all.idle.reserve(all.sessions.size() + 1);
+    return *all.sessions.emplace_back(new Watched{Session(all.options), {}});
+  }
+  Watched& taken_over = *all.idle.back();
+  all.idle.pop_back();
+  return taken_over;
+}
+
+// What a thread has of it. A thread that is about to end closes its step and gives its session back.
 struct Here {
   Watched* watched = nullptr;
   std::optional<Step> step;
+
+  Here() = default;
+  ~Here();
+  Here(const Here&) = delete;
+  Here& operator=(const Here&) = delete;
 };
+thread_local bool over = false;  // there is no `here` on this thread any more
 thread_local Here here;
 
-Watched& new_thread(Everything& all) {
-  const std::scoped_lock lock(all.mutex);
-  return *all.threads.emplace_back(new Watched{Session(all.options), {}});
+Here::~Here() {
+  over = true;
+  step.reset();
+  if (!watched) return;
+  const std::scoped_lock lock(mutex);
+  everything.load(std::memory_order_acquire)->idle.push_back(watched);
 }
 
 }  // namespace
@@ -53,22 +77,25 @@ bool is_on() {
 
 void meet_thread() {
   Everything* const all = everything.load(std::memory_order_acquire);
-  if (!all || here.watched) return;
-  here.watched = &new_thread(*all);
+  if (!all || over || here.watched) return;
+  here.watched = &session_for_new_thread(*all);
   here.step.emplace(here.watched->session.step());
-  begin_period_if_over();
   ThreadState& thread = this_thread();
+  if (!thread.session) return;  // without a budget, most steps are not recorded
+  const Arbiter lock;
+  thread.recording = thread.session->begin_period(false);
   thread.met_inside = true;
   thread.recording->observing = false;
   thread.recording->unplannable = "its first operators were not seen";
 }
 
 void end_step() {
-  if (!here.step) return;
+  if (over || !here.step) return;
   here.step->close();
   Summary summary = here.watched->session.summary();
   {
-    const std::scoped_lock lock(everything.load(std::memory_order_acquire)->mutex);
+    const std::scoped_lock lock(mutex);
+    summary.steps = ++here.watched->steps;
     here.watched->summary = std::move(summary);
   }
   here.step.emplace(here.watched->session.step());
@@ -77,10 +104,10 @@ void end_step() {
 std::optional<Outcome> outcome() {
   Everything* const all = everything.load(std::memory_order_acquire);
   if (!all) return std::nullopt;
-  const std::scoped_lock lock(all->mutex);
+  const std::scoped_lock lock(mutex);
   const Watched* most = nullptr;
-  for (const auto& thread : all->threads) {
-    if (!most || thread->summary.steps > most->summary.steps) most = thread.get();
+  for (const auto& one : all->sessions) {
+    if (!most || one->steps > most->steps) most = one.get();
   }
   if (!most) return std::nullopt;
   Outcome result{most->summary, most->session.trace(), most->session.plan()};
@@ -89,7 +116,24 @@ std::optional<Outcome> outcome() {
   result.summary.peak = std::max(result.summary.peak, now.peak);
   result.summary.live = now.live;
   result.summary.resident = now.resident;
+  for (const auto& one : all->sessions) {
+    if (one.get() == most) continue;
+    const Summary& other = one->summary;
+    result.summary.peak = std::max(result.summary.peak, other.peak);
+    result.summary.steps += other.steps;
+    result.summary.traces += other.traces;
+    result.summary.plans += other.plans;
+    result.summary.divergences += other.divergences;
+    result.summary.verified += other.verified;
+  }
   return result;
+}
+
+void lock_for_fork() {
+  mutex.lock();
+}
+void unlock_after_fork() {
+  mutex.unlock();
 }
 
 }  // namespace reprise::automatic

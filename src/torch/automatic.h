@@ -1,8 +1,11 @@
 // Sessions that find their steps by themselves, for programs that do not know of Reprise. The preloaded library of
 // `reprise run` is the only one to begin this.
 //
-// A thread gets a session of its own with the first tensor that autograd saves on it, so threads that only load data
-// cost nothing. Its first step was met in the middle: the budget holds, but its trace is not planned. A step ends when
+// A thread gets a session with the first tensor that autograd saves on it, so threads that only load data cost nothing.
+// While it lives the session is its own; when it ends, the next new thread takes the session over, with all it knows.
+// So there are never more sessions than threads that trained at the same time.
+//
+// The first step of a thread was met in the middle: the budget holds, but its trace is not planned. A step ends when
 // backward is done and nothing that autograd saved is pending; the next one begins at once, so the optimizer belongs to
 // it, and the budget stays in force until the thread ends.
 #pragma once
@@ -24,7 +27,8 @@ void meet_thread();
 // A period has ended on this thread.
 void end_step();
 
-// Of the thread that has taken the most steps: up to the last one that has ended.
+// Of the session that has taken the most steps, up to the last one that has ended. But steps, traces, plans,
+// divergences and values that were compared are counted over all sessions, and the peak is the highest of all.
 struct Outcome {
   Summary summary;
   std::optional<Trace> trace;
@@ -32,5 +36,9 @@ struct Outcome {
 };
 // None: no thread was met yet.
 [[nodiscard]] std::optional<Outcome> outcome();
+
+// fork() copies only the thread that calls it: no other may be in here then. Comes before the arbiter.
+void lock_for_fork();
+void unlock_after_fork();
 
 }  // namespace reprise::automatic

@@ -1,7 +1,6 @@
 #include "torch/heap.h"
 
 #include <malloc.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -15,15 +14,11 @@
 namespace reprise::heap {
 namespace {
 
-struct LockedArena {
-  std::mutex mutex;
-  Arena arena;
-};
-
 // Never destroyed: tensors are freed after main too.
-constinit std::atomic<LockedArena*> kept{nullptr};
+constinit std::atomic<Arena*> kept{nullptr};
+constinit std::mutex mutex;  // of the arena
 
-LockedArena* arena() {
+Arena* arena() {
   return kept.load(std::memory_order_acquire);
 }
 
@@ -31,8 +26,8 @@ LockedArena* arena() {
 
 Piece allocate(std::size_t bytes, Bytes cache) {
   if (bytes >= large && arena() != nullptr) {
-    const std::lock_guard lock(arena()->mutex);
-    if (Block* const block = arena()->arena.allocate(bytes, cache)) return {block->start, nullptr, block};
+    const std::lock_guard lock(mutex);
+    if (Block* const block = arena()->allocate(bytes, cache)) return {block->start, nullptr, block};
   }
   // aligned_alloc would do the same several times slower, with holes between the blocks.
   constexpr std::uintptr_t alignment = 64, malloc_alignment = 16;
@@ -44,8 +39,8 @@ Piece allocate(std::size_t bytes, Bytes cache) {
 
 void release(const Piece& piece) {
   if (piece.block == nullptr) return std::free(piece.malloced);
-  const std::lock_guard lock(arena()->mutex);
-  arena()->arena.release(piece.block);
+  const std::lock_guard lock(mutex);
+  arena()->release(piece.block);
 }
 
 void keep() {
@@ -56,9 +51,7 @@ void keep() {
     // to the system in every step.
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
     mallopt(M_TRIM_THRESHOLD, 64 << 20);
-    kept.store(new LockedArena, std::memory_order_release);
-    // fork() copies only the thread that calls it: no other may be in the arena then.
-    pthread_atfork([] { arena()->mutex.lock(); }, [] { arena()->mutex.unlock(); }, [] { arena()->mutex.unlock(); });
+    kept.store(new Arena, std::memory_order_release);
   });
 #endif
 }
@@ -69,8 +62,8 @@ bool keeping() {
 
 void shrink(Bytes cache) {
   if (arena() == nullptr) return;
-  const std::lock_guard lock(arena()->mutex);
-  arena()->arena.shrink(cache);
+  const std::lock_guard lock(mutex);
+  arena()->shrink(cache);
 }
 
 void give_back() {
@@ -80,8 +73,15 @@ void give_back() {
 
 Bytes cached() {
   if (arena() == nullptr) return 0;
-  const std::lock_guard lock(arena()->mutex);
-  return arena()->arena.cached();
+  const std::lock_guard lock(mutex);
+  return arena()->cached();
+}
+
+void lock_for_fork() {
+  mutex.lock();
+}
+void unlock_after_fork() {
+  mutex.unlock();
 }
 
 Bytes resident() {

@@ -41,4 +41,8 @@ void give_back();
 // All that is resident in this process, as the system sees it.
 [[nodiscard]] Bytes resident();
 
+// fork() copies only the thread that calls it: no other may be in the arena then.
+void lock_for_fork();
+void unlock_after_fork();
+
 }  // namespace reprise::heap

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "torch/meter.h"
+#include "torch/of_thread.h"
 #include "torch/saved.h"
 #include "torch/session_state.h"
 
@@ -17,9 +18,12 @@ constexpr int longest_walk = 400;  // operators looked at for one score
 // What it would cost to have the value back: everything on the way to what is resident. Its own scratch memory: it may
 // be called in the middle of a replay.
 double cost_of_return(const Recording& r, Id value) {
-  static thread_local std::vector<std::uint32_t> seen;
-  static thread_local std::uint32_t stamp = 0;
-  static thread_local std::vector<Id> open;
+  struct Scratch {
+    std::vector<std::uint32_t> seen;
+    std::uint32_t stamp = 0;
+    std::vector<Id> open;
+  };
+  auto& [seen, stamp, open] = of_thread<Scratch>();
   if (seen.size() < r.recipes->operators.size()) seen.resize(r.recipes->operators.size(), 0);
   if (++stamp == 0) {
     std::fill(seen.begin(), seen.end(), 0);

@@ -6,22 +6,24 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "torch/of_thread.h"
+
 namespace reprise {
 namespace {
 
 // In-place operators whose result does not depend on the old contents.
 bool overwrites_itself(std::string_view name) {
-  static const std::set<std::string_view> names{"aten::fill_",      "aten::zero_",        "aten::copy_",
-                                                "aten::bernoulli_", "aten::normal_",      "aten::uniform_",
-                                                "aten::random_",    "aten::exponential_", "aten::log_normal_",
-                                                "aten::cauchy_",    "aten::geometric_"};
+  static const auto& names =
+      *new std::set<std::string_view>{"aten::fill_",       "aten::zero_",    "aten::copy_",     "aten::bernoulli_",
+                                      "aten::normal_",     "aten::uniform_", "aten::random_",   "aten::exponential_",
+                                      "aten::log_normal_", "aten::cauchy_",  "aten::geometric_"};
   return names.count(name) != 0;
 }
 
 // Results with contents that are the same whatever the arguments hold.
 bool is_factory_with_arguments(std::string_view name) {
-  static const std::set<std::string_view> names{"aten::zeros_like", "aten::ones_like", "aten::full_like",
-                                                "aten::new_zeros",  "aten::new_ones",  "aten::new_full"};
+  static const auto& names = *new std::set<std::string_view>{"aten::zeros_like", "aten::ones_like", "aten::full_like",
+                                                             "aten::new_zeros",  "aten::new_ones",  "aten::new_full"};
   return names.count(name) != 0;
 }
 
@@ -125,6 +127,9 @@ class OperatorTable {
     return place->second;
   }
 
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+
  private:
   std::mutex mutex_;  // nothing of the dispatcher happens under it
   std::unordered_map<const char*, const OperatorInfo*> all_;
@@ -137,6 +142,13 @@ OperatorTable& table() {
 
 }  // namespace
 
+void lock_operators_for_fork() {
+  table().lock();
+}
+void unlock_operators_after_fork() {
+  table().unlock();
+}
+
 const OperatorInfo& find_operator(const c10::OperatorHandle& handle) {
   const char* const key = handle.schema().name().c_str();
   if (const OperatorInfo* const known = table().find(key)) return *known;
@@ -144,7 +156,7 @@ const OperatorInfo& find_operator(const c10::OperatorHandle& handle) {
 }
 
 const OperatorInfo* find_operator(const at::RecordFunction& call) {
-  static thread_local std::unordered_map<const char*, const OperatorInfo*> seen_here;
+  auto& seen_here = of_thread<std::unordered_map<const char*, const OperatorInfo*>, OperatorInfo>();
   const char* const key = call.name();
   if (const auto found = seen_here.find(key); found != seen_here.end()) return found->second;
   const OperatorInfo* info = table().find(key);

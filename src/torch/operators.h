@@ -53,4 +53,8 @@ struct OperatorInfo {
 [[nodiscard]] const OperatorInfo* find_operator(const at::RecordFunction&);
 [[nodiscard]] const OperatorInfo& find_operator(const c10::OperatorHandle&);
 
+// fork() copies only the thread that calls it: no other may be in the table then.
+void lock_operators_for_fork();
+void unlock_operators_after_fork();
+
 }  // namespace reprise

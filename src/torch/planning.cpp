@@ -1,83 +1,200 @@
 #include "torch/planning.h"
 
-#include <atomic>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <condition_variable>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
 #include <deque>
-#include <functional>
+#include <exception>
 #include <mutex>
+#include <new>
 #include <thread>
+#include <utility>
 
 #include "plan/highs.h"
+#include "reprise/plan/planner.h"
+#include "reprise/trace/files.h"
 
 namespace reprise {
 namespace {
 
+// Signals are for threads of the program: a handler may call exit(), which waits for this one.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+// What is made first is destroyed last: tables that planning makes when it is first used have to be there before the
+// end of the process is announced to us. In the child of a fork it matters, too, that no thread was about to make one.
+void rehearse_planning() {
+  const Trace trace = parse_trace(R"({"cost": [1, 1, 1, 1], "size": [1, 1, 1, 1], "edges": [[0, 1], [1, 2], [0, 3]]})");
+  PlanOptions options;
+  options.budget = 2;
+  options.time_limit = std::chrono::milliseconds(1);
+  options.bounds = false;
+  (void)make_plan(trace, options);
+}
+
+// The same for the solver. Loading it runs code of others.
+void rehearse_solver() {
+  LinearProgram program;
+  const int x = program.variable(1, 0, 1);
+  program.row({{x, 1}}, 0.5, 1);
+  (void)solve(program, {});
+}
+
+class Planning;
+Planning& planning();
+
 class Planning {
  public:
-  // What is loaded before this exists is unloaded after it is gone: jobs use the solver until the process ends.
-  Planning() : solver_(solver_available()), thread_([this] { work(); }) {}
-  ~Planning() {
+  bool add(std::shared_ptr<PlanningJob> job) {
     {
       const std::scoped_lock lock(mutex_);
-      ending_ = true;
-      jobs_.clear();
+      if (!ending_ && have_thread()) {
+        jobs_.push_back(std::move(job));
+        ++added_;
+        changed_.notify_all();
+        return true;
+      }
     }
-    changed_.notify_all();
-    thread_.join();
-  }
-
-  void add(std::function<void(const std::atomic<bool>&)> job) {
-    {
-      const std::scoped_lock lock(mutex_);
-      jobs_.push_back(std::move(job));
-      ++added_;
-    }
-    changed_.notify_all();
+    job->dropped();
+    return false;
   }
 
   void wait() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return done_ == added_ || ending_; });
+    const std::uint64_t last = added_;
+    if (done_ >= last || ending_ || !have_thread()) return;
+    changed_.wait(lock, [&] { return done_ >= last || ending_; });
+  }
+
+  // Not called on the planning thread, unless one of its jobs ends the process.
+  void end() {
+    std::deque<std::shared_ptr<PlanningJob>> waiting;
+    {
+      const std::scoped_lock lock(mutex_);
+      ending_ = true;
+      waiting.swap(jobs_);
+      changed_.notify_all();
+    }
+    // The child of something like fork() that calls no handlers has a copy of the object, and no thread.
+    if (thread_.joinable() && process_ == getpid() && thread_.get_id() != std::this_thread::get_id()) thread_.join();
+    for (const auto& job : waiting) job->dropped();
+  }
+
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+
+  void renew() {
+    // Not destroyed before: that would wait for those who waited on it, and end the process for a thread that nobody
+    // has joined.
+    new (&changed_) std::condition_variable;
+    new (&thread_) std::thread;
+    if (running_) jobs_.push_front(std::move(running_));
+    done_ = added_ - jobs_.size();
+    mutex_.unlock();
   }
 
  private:
+  // With the lock. False: the system has no thread or no memory for us.
+  bool have_thread() {
+    if (thread_.joinable()) return true;
+    try {
+      if (!announced_) {
+        rehearse_planning();
+        announced_ = std::atexit([] { planning().end(); }) == 0;
+      }
+      const SignalsBlocked blocked;
+      thread_ = std::thread([this] { work(); });
+    } catch (const std::exception&) {
+      return false;
+    }
+    process_ = getpid();
+    return true;
+  }
+
   void work() {
+    // Not where a job is added: the arbiter may be held there.
+    if (solver_available() && !solver_rehearsed_.exchange(true)) {
+      rehearse_solver();
+      std::atexit([] { planning().end(); });  // now it is called before what the solver has at the end
+    }
     std::unique_lock lock(mutex_);
     while (true) {
       changed_.wait(lock, [this] { return ending_ || !jobs_.empty(); });
       if (ending_) return;
-      auto job = std::move(jobs_.front());
+      running_ = std::move(jobs_.front());
       jobs_.pop_front();
+      PlanningJob& job = *running_;
       lock.unlock();
-      job(ending_);
-      job = nullptr;
+      do_or_drop(job);
+      lock.lock();
+      std::shared_ptr<PlanningJob> over = std::move(running_);
+      lock.unlock();
+      over.reset();  // perhaps with a session, and with tensors
       lock.lock();
       ++done_;
       changed_.notify_all();
     }
   }
 
-  std::mutex mutex_;
+  void do_or_drop(PlanningJob& job) {
+    try {
+      if (job.still_wanted()) return job.run(ending_);
+    } catch (...) {  // out of memory: there is nobody to tell but the job
+    }
+    job.dropped();
+  }
+
+  std::mutex mutex_;  // of all below
   std::condition_variable changed_;
-  std::deque<std::function<void(const std::atomic<bool>&)>> jobs_;
+  std::deque<std::shared_ptr<PlanningJob>> jobs_;
+  std::shared_ptr<PlanningJob> running_;
   std::uint64_t added_ = 0, done_ = 0;
   std::atomic<bool> ending_{false};
-  const bool solver_;
-  std::thread thread_;
+  bool announced_ = false;  // the end of the process will be told to us
+  std::atomic<bool> solver_rehearsed_{false};
+  std::thread thread_;  // joinable: it is there
+  pid_t process_ = 0;   // that started it
 };
 
 Planning& planning() {
-  static Planning one;
+  static auto& one = *new Planning;
   return one;
 }
 
 }  // namespace
 
-void plan_later(std::function<void(const std::atomic<bool>& cancelled)> job) {
-  planning().add(std::move(job));
+bool plan_later(std::shared_ptr<PlanningJob> job) {
+  return planning().add(std::move(job));
 }
 void wait_for_planning() {
   planning().wait();
+}
+
+void lock_planning_for_fork() {
+  planning().lock();
+}
+void unlock_planning_after_fork() {
+  planning().unlock();
+}
+void renew_planning_after_fork() {
+  planning().renew();
 }
 
 }  // namespace reprise

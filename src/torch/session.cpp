@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "torch/fork.h"
 #include "torch/meter.h"
 #include "torch/online.h"
 #include "torch/planning.h"
@@ -28,10 +29,12 @@ void death_of(meter::Header& header) {
   header.tag = {};
 }
 
-// Before main, so that no tensor is missed and every saved tensor is seen.
+// Before main, so that no tensor is missed and every saved tensor is seen; and so that at a fork our locks are taken
+// after those of libraries that register their handlers later (fork.h).
 const bool installed = [] {
   install_engine();
   meter::callbacks(make_room, death_of);
+  install_fork_handlers();
   return true;
 }();
 

@@ -15,6 +15,7 @@ namespace {
 
 // What the periods that a session knows may take, beside a sixteenth of its budget.
 constexpr Bytes bytes_of_periods = 16 << 20;
+constexpr int most_jobs = 16;         // of planning, that wait or run
 constexpr int many_new = 8;           // in a row: steps differ, and only what comes again is planned
 constexpr int cost_measurements = 4;  // after so many steps the least of the costs is taken for the truth
 constexpr std::size_t divergences_told = 10;
@@ -141,6 +142,16 @@ void SessionState::close_step() noexcept {
   if (ended_in_step_ > 0) longest_of_last_step_ = longest_;
 }
 
+void SessionState::keep_step_of_this_thread() {
+  auto* const mine = const_cast<SessionState*>(this_thread().step);
+  limit().open.clear();
+  if (mine) {
+    limit().open.push_back(mine);
+    mine->step_start_ = thread_microseconds();
+  }
+  set_limit();
+}
+
 // ---- periods -------------------------------------------------------------------------------------------------------
 
 std::shared_ptr<Recording> SessionState::begin_region() {
@@ -155,11 +166,12 @@ void SessionState::end_region(Recording& r) {
   if (!r.following && !r.recipes->operators.empty()) region_recipes_ = r.recipes;
 }
 
-std::shared_ptr<Recording> SessionState::begin_period() {
+std::shared_ptr<Recording> SessionState::begin_period(bool seen_from_the_start) {
   if (region) return begin_region();
   std::shared_ptr<Period> guess = first_in_step_ ? first_.lock() : nullptr;
   if (const auto last = last_.lock(); !first_in_step_ && last) guess = last->successor.lock();
   if (!guess && !periods_.all().empty()) guess = periods_.all().back();
+  if (!seen_from_the_start) guess.reset();
   if (guess && guess->record_anew) {
     guess->record_anew = false;
     guess.reset();
@@ -280,6 +292,7 @@ void SessionState::plan_if_worth_it(const std::shared_ptr<Period>& period, Bytes
   const bool for_this_budget = period->budget == budget && (period->schedule || period->infeasible);
   const bool costs_improved = period->planned_with < cost_measurements && period->measured >= cost_measurements;
   if (for_this_budget && !period->outgrown && !costs_improved) return;
+  if (jobs_ >= most_jobs) return;  // it is asked for again when it is met again
   period->planning = true;
   ++jobs_;
   if (!options.plans.empty() && !period->schedule && !period->infeasible) {  // a file is read at once
@@ -288,9 +301,29 @@ void SessionState::plan_if_worth_it(const std::shared_ptr<Period>& period, Bytes
     period->planning = true;
     ++jobs_;
   }
-  plan_later([self = shared_from_this(), period, budget](const std::atomic<bool>& cancelled) {
-    self->plan(period, budget, false, &cancelled);
-  });
+  struct Job final : PlanningJob {
+    std::shared_ptr<SessionState> session;
+    std::weak_ptr<Period> period;  // known to the session, or gone
+    Bytes budget = 0;
+    bool still_wanted() override {
+      const auto known = period.lock();
+      const Arbiter lock;
+      return known && known->planning;  // not if it is a second time, after a fork right at the end of the first
+    }
+    void run(const std::atomic<bool>& cancelled) override {
+      if (const auto known = period.lock()) session->plan(known, budget, false, &cancelled);
+    }
+    void dropped() noexcept override {
+      const auto known = period.lock();
+      const Arbiter lock;
+      if (!known || std::exchange(known->planning, false)) --session->jobs_;
+    }
+  };
+  auto job = std::make_shared<Job>();
+  job->session = shared_from_this();
+  job->period = period;
+  job->budget = budget;
+  plan_later(std::move(job));
 }
 
 void SessionState::plan(const std::shared_ptr<Period>& period, Bytes budget, bool only_from_folder,

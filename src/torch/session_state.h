@@ -30,10 +30,14 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   [[nodiscard]] bool would_record() const;
   void open_step();
   void close_step() noexcept;
+  // In the child of a fork, under the lock: steps of threads that are not there are not open, and the time of this
+  // thread begins at zero.
+  static void keep_step_of_this_thread();
 
   // ---- periods ----
-  // The recording of a period that begins, on a guess of which one it will be.
-  [[nodiscard]] std::shared_ptr<Recording> begin_period();
+  // The recording of a period that begins, on a guess of which one it will be; or without one, if its first operators
+  // were not seen.
+  [[nodiscard]] std::shared_ptr<Recording> begin_period(bool seen_from_the_start = true);
   // It has ended: what was seen is remembered, and a plan is asked for where one is missing.
   void end_period(Recording&);
   // The function of a region has ended; the next call follows its recipes.

@@ -3,9 +3,11 @@
 
 #include <cmath>
 #include <filesystem>
+#include <memory>
 
 #include "chain/toy.h"
 #include "reprise/simulate/simulate.h"
+#include "support/child.h"
 #include "support/temporary_folder.h"
 
 namespace reprise {
@@ -169,6 +171,28 @@ TEST(ChainDisk, AStateOnDiskIsRememberedAndCanBeAskedFor) {
   EXPECT_GT(remembered, 5);
   EXPECT_EQ(chain.recompute(29), plain.states[30]);
   EXPECT_EQ(chain.backward(seed), plain.gradient);
+}
+
+TEST(ChainDisk, AChildOfAForkGoesOnWithItsCopyAndItsParentWithItsOwn) {
+  const TemporaryFolder folder;
+  const Toy toy;
+  std::unique_ptr<Chain<Numbers>> chain(new Chain<Numbers>(toy.chain(30)));
+  chain->disk({.folder = folder.path()});
+  chain->schedule(schedule::memory_and_disk({.memory_slots = 1, .disk_slots = 8, .write_cost = 0, .read_cost = 0}));
+  const auto plain = toy.plain(first_layers(30), input, seed);
+  (void)chain->forward(input);
+  const auto all_of_it = [&] {
+    if (chain->backward(seed) != plain.gradient) return 1;
+    (void)chain->forward(input);
+    return chain->backward(seed) == plain.gradient ? 0 : 2;
+  };
+  const int code = testing::in_child([&] {
+    const int result = all_of_it();
+    chain.reset();
+    return result;
+  });
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(all_of_it(), 0);
 }
 
 TEST(ChainDisk, AFolderThatIsNotThereIsANamedErrorAndTheChainCanBeRunAgain) {

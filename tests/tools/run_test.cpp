@@ -180,6 +180,25 @@ TEST_F(Preloaded, TrainingOnAnotherThreadIsFoundToo) {
   EXPECT_GE(nlohmann::json::parse(outcome.err).at("steps").get<int>(), 8);
 }
 
+TEST_F(Preloaded, ThreadsThatTrainOneAfterAnotherShareASessionAndEveryStepIsCountedOnce) {
+  // Every step is met in the middle, so that less can be forgotten.
+  const std::string budget = std::to_string(plain_peak() * 8 / 10);
+  const Outcome outcome =
+      run_command({"run", "--budget", budget, "--summary", "json", "--", REPRISE_PROGRAM_TRAINER, "0", "threads"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, plain());
+  EXPECT_EQ(nlohmann::json::parse(outcome.err).at("steps"), 8);
+}
+
+TEST_F(Preloaded, AChildOfTheProgramTrainsAndExitsAndOnlyTheProgramTellsWhatCameOfIt) {
+  const Outcome outcome = run_command({"run", "--budget", budget(), "--planning-time", "0.3", "--summary", "json", "--",
+                                       REPRISE_PROGRAM_TRAINER, "0", "fork"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, plain());
+  EXPECT_TRUE(one_line(outcome.err)) << outcome.err;
+  EXPECT_EQ(nlohmann::json::parse(outcome.err).at("steps"), 8);
+}
+
 TEST_F(Preloaded, StepsEndAlsoWhereAPartOfTheGraphIsNeverReachedByBackward) {
   const Outcome outcome = run_command({"run", "--budget", budget(), "--summary", "json", "--planning-time", "0.5", "--",
                                        REPRISE_PROGRAM_TRAINER, "0", "unreached"});

@@ -19,6 +19,11 @@
 // Every function may be called from any thread, and from a rule of the caller's (but not from a codec). No lock is held
 // while a codec, a rule of the caller's, or reading and writing a file runs, and an operation on one key never waits
 // for the disk's work on another, unless it needs the room that this work makes.
+//
+// After fork() parent and child have a store each, and what is said about bytes holds for each of them. The child reads
+// what was in memory, and what is on disk as long as its parent has not removed it; it never changes or removes a file
+// of its parent's, and what it moves to disk goes into a folder of its own. Only codecs, rules and file systems must not
+// call fork().
 #pragma once
 
 #include <concepts>

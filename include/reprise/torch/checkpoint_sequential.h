@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <iterator>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -46,8 +45,7 @@ class CheckpointedSequence {
 
  private:
   const std::vector<std::unique_ptr<CheckpointSite>> sites_;  // by module that begins a segment
-  std::mutex mutex_;
-  std::vector<double> bytes_, seconds_;  // by module
+  std::vector<double> bytes_, seconds_;                       // by module
   std::size_t measured_ = 0;
 };
 

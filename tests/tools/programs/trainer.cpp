@@ -1,11 +1,16 @@
 // A program that knows nothing of Reprise: trains a small network, prints every loss with all its bits, and exits with
 // the code it was given.
 //
-//   trainer CODE [thread] [unreached]
+//   trainer CODE [thread] [unreached] [threads] [fork]
 //
-// thread: it trains on another thread. unreached: a part of the graph is never reached by backward.
+// thread: it trains on another thread. unreached: a part of the graph is never reached by backward. threads: every step
+// is on a new thread. fork: after half of the steps there is a child that does the rest, too, prints nothing and exits;
+// it is killed, and that is printed, if it hangs.
+#include <sys/wait.h>
 #include <torch/torch.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -15,36 +20,65 @@ namespace {
 
 constexpr int steps = 8;
 
-void train(bool unreached) {
+void wait_for(pid_t child) {
+  int status = 0;
+  for (int i = 0; i < 6000; ++i) {
+    if (waitpid(child, &status, WNOHANG) == child) {
+      if (status != 0) std::cout << "the child failed: " << status << '\n';
+      return;
+    }
+    usleep(10000);
+  }
+  kill(child, SIGKILL);
+  std::cout << "the child hangs\n";
+}
+
+void train(bool unreached, bool threads, bool forks) {
   torch::manual_seed(1);
   torch::nn::Sequential model(torch::nn::Linear(64, 512), torch::nn::GELU(), torch::nn::Dropout(0.1),
                               torch::nn::Linear(512, 512), torch::nn::GELU(), torch::nn::Dropout(0.1),
                               torch::nn::Linear(512, 512), torch::nn::Tanh(), torch::nn::Linear(512, 1));
   torch::optim::Adam optimizer(model->parameters());
-  for (int i = 0; i < steps; ++i) {
+  pid_t child = -1;
+  const auto step = [&](int i) {
+    if (forks && i == steps / 2) {
+      std::cout.flush();
+      child = fork();
+    }
     const torch::Tensor y = model->forward(torch::randn({4096, 64}));
     const torch::Tensor beside = unreached ? y.sigmoid() : torch::Tensor();
     const torch::Tensor loss = y.pow(2).mean();
     optimizer.zero_grad();
     loss.backward();
     optimizer.step();
-    std::cout << std::hexfloat << loss.item<float>() << '\n';
+    if (child != 0) std::cout << std::hexfloat << loss.item<float>() << '\n';
+  };
+  for (int i = 0; i < steps; ++i) {
+    if (threads) {
+      std::thread(step, i).join();
+    } else {
+      step(i);
+    }
   }
+  if (child == 0) std::exit(0);
+  if (child > 0) wait_for(child);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   at::set_num_threads(1);
-  bool thread = false, unreached = false;
+  bool thread = false, unreached = false, threads = false, forks = false;
   for (int i = 2; i < argc; ++i) {
     thread |= argv[i] == std::string("thread");
     unreached |= argv[i] == std::string("unreached");
+    threads |= argv[i] == std::string("threads");
+    forks |= argv[i] == std::string("fork");
   }
   if (thread) {
-    std::thread(train, unreached).join();
+    std::thread(train, unreached, threads, forks).join();
   } else {
-    train(unreached);
+    train(unreached, threads, forks);
   }
   return argc > 1 ? std::atoi(argv[1]) : 0;
 }

@@ -1,0 +1,121 @@
+// The planning thread: what happens to jobs.
+#include "torch/planning.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "support/child.h"
+
+namespace reprise {
+namespace {
+
+using testing::Ending;
+using testing::in_child;
+
+struct Job final : PlanningJob {
+  std::string& log;
+  std::string name;
+  bool wanted = true;
+  std::function<void(const std::atomic<bool>&)> work = [](auto&) {};
+
+  Job(std::string& to, std::string called) : log(to), name(std::move(called)) {}
+  bool still_wanted() override { return wanted; }
+  void run(const std::atomic<bool>& cancelled) override {
+    log += name + " runs\n";
+    work(cancelled);
+  }
+  void dropped() noexcept override { log += name + " is dropped\n"; }
+};
+
+TEST(Planning, JobsRunInTheirOrderAndThoseThatNobodyWantsAnyMoreAreDropped) {
+  std::string log;
+  for (const char* name : {"one", "two", "three"}) {
+    auto job = std::make_shared<Job>(log, name);
+    job->wanted = job->name != "two";
+    EXPECT_TRUE(plan_later(job));
+  }
+  wait_for_planning();
+  EXPECT_EQ(log, "one runs\ntwo is dropped\nthree runs\n");
+}
+
+TEST(Planning, AJobThatThrowsIsDroppedAndTheNextOneRuns) {
+  std::string log;
+  auto job = std::make_shared<Job>(log, "one");
+  job->work = [](auto&) { throw std::runtime_error("no"); };
+  plan_later(job);
+  plan_later(std::make_shared<Job>(log, "two"));
+  wait_for_planning();
+  EXPECT_EQ(log, "one runs\none is dropped\ntwo runs\n");
+}
+
+TEST(Planning, AJobIsGoneWhenItIsDone) {
+  std::string log;
+  auto job = std::make_shared<Job>(log, "one");
+  const std::weak_ptr<Job> watched = job;
+  plan_later(std::move(job));
+  wait_for_planning();
+  EXPECT_TRUE(watched.expired());
+}
+
+TEST(Planning, TheChildOfAForkDoesAllJobsThatWereNotDone) {
+  std::string log;
+  std::atomic<bool> begun = false, go_on = false;
+  auto first = std::make_shared<Job>(log, "one");
+  first->work = [&](auto&) {
+    begun = true;
+    while (!go_on) std::this_thread::yield();
+  };
+  plan_later(first);
+  plan_later(std::make_shared<Job>(log, "two"));
+  while (!begun) std::this_thread::yield();
+  const int code = in_child([&] {
+    go_on = true;
+    wait_for_planning();
+    return log == "one runs\none runs\ntwo runs\n" ? 0 : 1;
+  });
+  EXPECT_EQ(code, 0);
+  go_on = true;
+  wait_for_planning();
+  EXPECT_EQ(log, "one runs\ntwo runs\n");
+}
+
+// Destroyed after the end of planning, because it was made before there was any.
+struct LooksAtTheEnd {
+  std::string* log = nullptr;
+  ~LooksAtTheEnd() {
+    if (!log) return;
+    const bool told = *log == "one runs\none is cancelled\ntwo is dropped\n";
+    const bool dropped = !plan_later(std::make_shared<Job>(*log, "three"));
+    wait_for_planning();
+    ::_exit(told && dropped && log->ends_with("three is dropped\n") ? 0 : 1);
+  }
+};
+LooksAtTheEnd looks_at_the_end;
+
+TEST(Planning, TheEndOfTheProcessCancelsTheJobThatRunsAndDropsTheOthers) {
+  std::string log;
+  std::atomic<bool> begun = false;
+  const int code = in_child(
+      [&] {
+        looks_at_the_end.log = &log;
+        auto job = std::make_shared<Job>(log, "one");
+        job->work = [&](const std::atomic<bool>& cancelled) {
+          begun = true;
+          while (!cancelled) std::this_thread::yield();
+          log += "one is cancelled\n";
+        };
+        plan_later(job);
+        plan_later(std::make_shared<Job>(log, "two"));
+        while (!begun) std::this_thread::yield();
+        return 7;
+      },
+      Ending::by_exit);
+  EXPECT_EQ(code, 0);
+}
+
+}  // namespace
+}  // namespace reprise
