@@ -89,9 +89,11 @@ class NotAmongOtherBytes {
 
 class Replay {
  public:
-  enum class Keep { what_is_awaited, outputs, nothing };
+  enum class Keep { what_is_awaited, outputs, nothing, secret };  // secret: what is made belongs to no value, either
 
-  Replay(Recording& recording, Keep keep) : r_(recording), keep_(keep) {}
+  // From the leaves: nothing is taken from where it is that could be rebuilt.
+  Replay(Recording& recording, Keep keep, bool from_leaves = false)
+      : r_(recording), keep_(keep), from_leaves_(from_leaves) {}
 
   // Under the lock: what has to be run so that this value is there.
   void collect(Id value) {
@@ -151,8 +153,10 @@ class Replay {
       const Id value = open_.back();
       open_.pop_back();
       Slot& slot = slots_[value];
-      slot.storage = r_.storage(value);
-      if (slot.storage || r_.live[value].packed) continue;
+      if (!from_leaves_ || !r_.rebuildable(value)) {
+        slot.storage = r_.storage(value);
+        if (slot.storage || r_.live[value].packed) continue;
+      }
       const Id op = r_.info(value).maker;
       TORCH_INTERNAL_ASSERT(op != no_operator && r_.rebuildable(value), "[reprise] value ", value,
                             " is neither resident nor has it a recipe");
@@ -286,6 +290,10 @@ class Replay {
                             ? used && slot->second.wanted
                             : keep_ == Keep::what_is_awaited && !state.hooks.empty() && !state.dropped;
       if (!used && !kept) continue;
+      if (keep_ == Keep::secret) {
+        slot->second.storage = storage_of(output, results);
+        continue;
+      }
       if (c10::Storage there = r_.storage(output.value)) {
         if (kept && !state.kept) r_.keep(output.value, std::move(there));
         continue;
@@ -342,6 +350,7 @@ class Replay {
 
   Recording& r_;
   const Keep keep_;
+  const bool from_leaves_;
   std::vector<Id> operators_, open_;
   std::vector<bool> collected_;  // by operator
   std::unordered_map<Id, Slot> slots_;
@@ -352,8 +361,11 @@ class Replay {
 // that wait for theirs, and nothing kept. What two operators need is made twice, so the work is limited.
 class FrugalReplay {
  public:
-  explicit FrugalReplay(Recording& recording)
-      : r_(recording), most_runs_(8 * static_cast<int>(recording.recipes->operators.size()) + 64) {}
+  explicit FrugalReplay(Recording& recording, Replay::Keep keep = Replay::Keep::nothing, bool from_leaves = false)
+      : r_(recording),
+        keep_(keep),
+        from_leaves_(from_leaves),
+        most_runs_(8 * static_cast<int>(recording.recipes->operators.size()) + 64) {}
 
   // Nothing: it would be too much work.
   std::optional<c10::Storage> rebuild(Id value) {
@@ -377,7 +389,7 @@ class FrugalReplay {
       if (++runs_ > most_runs_) return std::nullopt;
       const Frame ready = std::move(frame);
       frames_.pop_back();
-      made = Replay(r_, Replay::Keep::nothing).run_one(ready.op, ready.inputs, ready.value);
+      made = Replay(r_, keep_).run_one(ready.op, ready.inputs, ready.value);
     }
     return made;
   }
@@ -403,6 +415,7 @@ class FrugalReplay {
   c10::Storage there(Id value) {
     {
       const Arbiter lock;
+      if (from_leaves_ && r_.rebuildable(value)) return {};
       if (c10::Storage storage = r_.storage(value)) return storage;
       if (!r_.live[value].packed) return {};
     }
@@ -410,6 +423,8 @@ class FrugalReplay {
   }
 
   Recording& r_;
+  const Replay::Keep keep_;
+  const bool from_leaves_;
   const int most_runs_;
   int runs_ = 0;
   std::vector<Frame> frames_;
@@ -434,6 +449,24 @@ c10::Storage rebuild(Recording& recording, Id value) {
     return rebuild_at_once(recording, value);
   } catch (const BudgetError&) {
     if (auto storage = FrugalReplay(recording).rebuild(value)) return *storage;
+    throw;
+  }
+}
+
+c10::Storage rebuild_anew(Recording& recording, Id value, Anew anew) {
+  const NotAmongOtherBytes aside;
+  const bool from_leaves = anew == Anew::everything;
+  try {
+    Replay replay(recording, Replay::Keep::secret, from_leaves);
+    {
+      const Arbiter lock;
+      replay.want(value);
+      replay.collect_operator(recording.info(value).maker);
+    }
+    replay.run();
+    return replay.take(value);
+  } catch (const BudgetError&) {
+    if (auto storage = FrugalReplay(recording, Replay::Keep::secret, from_leaves).rebuild(value)) return *storage;
     throw;
   }
 }

@@ -6,6 +6,7 @@
 #include "torch/replayer.h"
 #include "torch/session_state.h"
 #include "torch/thread_state.h"
+#include "torch/unwritten.h"
 
 namespace reprise {
 
@@ -113,21 +114,40 @@ at::Tensor SavedHook::call_unpack_hook() {
   return view.of(std::move(storage));
 }
 
-std::optional<std::size_t> SavedHook::first_difference(const c10::Storage& storage) const {
+std::vector<std::size_t> SavedHook::differences(const c10::Storage& storage) const {
   const std::vector<std::uint64_t> now = reprise::fingerprint(storage, view);
-  const auto [different, unused] = std::mismatch(fingerprint.begin(), fingerprint.end(), now.begin());
-  if (different == fingerprint.end()) return std::nullopt;
-  return static_cast<std::size_t>(different - fingerprint.begin());
+  std::vector<std::size_t> blocks;
+  for (std::size_t block = 0; block < fingerprint.size(); ++block) {
+    if (fingerprint[block] != now[block]) blocks.push_back(block);
+  }
+  return blocks;
 }
 
-void SavedHook::verify(const c10::Storage& storage) {
-  if (const auto block = first_difference(storage)) report_mismatch(*block);
+void SavedHook::verify(c10::Storage& storage) {
+  if (const auto blocks = differences(storage); !blocks.empty()) {
+    {  // to find out why takes the room that it has
+      const Arbiter lock;
+      recording_->release(value);
+    }
+    storage = c10::Storage();
+    if (!nobody_wrote(*recording_, value, view, blocks)) report_mismatch(blocks.front());
+    return accept_unwritten(storage);
+  }
   const Arbiter lock;
   recording_->session->count_verified();
   if (static_cast<std::size_t>(value) < recording_->recipes->values.size()) {
     recording_->recipes->values[value].verified = true;
   }
   fingerprint.clear();
+}
+
+void SavedHook::accept_unwritten(c10::Storage& storage) {
+  {
+    const Arbiter lock;
+    recording_->recipes->values[value].scratch = true;
+    for (SavedHook* const hook : recording_->live[value].hooks) hook->fingerprint.clear();
+  }
+  storage = rebuild(*recording_, value);
 }
 
 // A value may differ only because one it was made from does. The first of those that can be compared is the one to
@@ -145,10 +165,10 @@ void SavedHook::report_mismatch(std::size_t block) {
     }
     if (!hook) continue;
     try {
-      const auto difference = hook->first_difference(rebuild(recording, v));
-      if (!difference) continue;
+      const auto blocks = hook->differences(rebuild(recording, v));
+      if (blocks.empty() || nobody_wrote(recording, v, hook->view, blocks)) continue;
       culprit = hook;
-      block = *difference;
+      block = blocks.front();
       break;
     } catch (const std::exception&) {  // no room to find out
     }

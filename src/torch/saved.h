@@ -54,9 +54,12 @@ class SavedHook final : public torch::autograd::SavedVariableHooks {
   static void operator delete(void*);
 
  private:
-  void verify(const c10::Storage&);
-  // The first block of the fingerprint that these contents do not have.
-  [[nodiscard]] std::optional<std::size_t> first_difference(const c10::Storage&) const;
+  // Compares what was rebuilt; it may be rebuilt once more.
+  void verify(c10::Storage&);
+  // The blocks of the fingerprint that these contents do not have.
+  [[nodiscard]] std::vector<std::size_t> differences(const c10::Storage&) const;
+  // What differs are bytes that nobody wrote: there is nothing to compare from now on.
+  void accept_unwritten(c10::Storage&);
   [[noreturn]] void report_mismatch(std::size_t block);
 
   std::shared_ptr<Recording> recording_;
