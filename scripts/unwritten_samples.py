@@ -138,7 +138,8 @@ def normalisation():
 @sample
 def pooling():
     results, inputs = [], []
-    for x in (leaf(2, 3, 9, 9), leaf(2, 4, 9, 9).detach().contiguous(memory_format=torch.channels_last).requires_grad_()):
+    by_channel = torch.randn(2, 4, 9, 9).contiguous(memory_format=torch.channels_last).requires_grad_()
+    for x in (leaf(2, 3, 9, 9), by_channel):
         inputs.append(x)
         results += [F.max_pool2d(x, 3, ceil_mode=True), F.adaptive_max_pool2d(x, (2, 5)), F.avg_pool2d(x, 2),
                     F.fractional_max_pool2d(x, 2, output_size=(4, 3)), F.lp_pool2d(x, 2, 3)]
@@ -226,3 +227,41 @@ def convolutions():
         aten.convolution_backward(y, x.detach(), weight.detach(), [6], [1, 1], [0, 0], [1, 1], False, [0, 0], 1,
                                   list(wanted))
     return results, [x, weight, bias]
+
+
+@sample
+def optimizers():
+    for kind in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.Adagrad):
+        for options in ({"fused": True}, {"foreach": True}, {"foreach": False}):
+            for rate in (0.1, torch.tensor(0.1)) if "fused" in options else (0.1,):
+                weights = [torch.nn.Parameter(torch.randn(4, 3)), torch.nn.Parameter(torch.randn(5))]
+                for weight in weights:
+                    weight.grad = torch.randn_like(weight)
+                optimizer = kind(weights, lr=rate, **options)
+                for _ in range(2):
+                    optimizer.step()
+                torch.nn.utils.clip_grad_norm_(weights, 0.5)
+    return [], []
+
+
+@sample
+def quantisation():
+    x, scale, zero = leaf(4, 6), torch.tensor([0.1]), torch.tensor([0], dtype=torch.int32)
+    scales, zeros = torch.full((6,), 0.1), torch.zeros(6, dtype=torch.int32)
+    results = [torch.fake_quantize_per_tensor_affine(x, 0.1, 0, -8, 7),
+               torch.fake_quantize_per_tensor_affine(x, scale, zero, -8, 7),
+               torch.fake_quantize_per_channel_affine(x, scales, zeros, 1, -8, 7),
+               aten._fake_quantize_learnable_per_tensor_affine(x, scale, torch.tensor([0.0]), -8, 7)]
+    return results, [x]
+
+
+@sample
+def shifts_and_distributions():
+    x = leaf(5, 4)
+    concentration = (torch.rand(5, 4) + 0.5).requires_grad_()
+    results = [torch.distributions.Dirichlet(concentration).rsample(), torch.distributions.Gamma(
+        concentration, concentration).rsample(), torch.cdist(x, x), torch.pdist(x), F.gumbel_softmax(x),
+        torch.distributions.Normal(x, concentration).rsample()]
+    torch.poisson(concentration.detach()), torch.binomial(torch.full((5, 4), 9.0), torch.rand(5, 4))
+    torch.multinomial(torch.rand(5, 4), 3), torch.multinomial(torch.rand(5, 4), 9, replacement=True), torch.randperm(9)
+    return results, [x, concentration]

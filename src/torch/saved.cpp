@@ -130,8 +130,11 @@ void SavedHook::verify(c10::Storage& storage) {
       recording_->release(value);
     }
     storage = c10::Storage();
+    const double start = wall_microseconds();
     if (!nobody_wrote(*recording_, value, view, blocks)) report_mismatch(blocks.front());
-    return accept_unwritten(storage);
+    accept_unwritten(storage);
+    recording_->rebuilding += wall_microseconds() - start;
+    return;
   }
   const Arbiter lock;
   recording_->session->count_verified();
