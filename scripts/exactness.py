@@ -25,7 +25,7 @@ REGIMES = {
 # Other files that compare bits, in this order.
 OTHERS = [
     "checkpoint", "policy", "segments", "random_program", "session", "session_plan", "session_thread", "fault", "limits",
-    "budget_error", "company_traps", "soak",
+    "unwritten", "budget_error", "company_traps", "soak",
 ]
 
 INTRODUCTION = """\
@@ -48,6 +48,9 @@ REMAINS = """\
 
 - A write through a raw pointer is seen by nobody. `Verify::always` finds it, and `Verify::first_time` on the first use of a recipe:
   a `MismatchError` that names the operator; `session.touched(tensor)` says it beforehand.
+- A value with elements that its operator leaves unwritten is not compared. Operators that compute with what they find in fresh
+  memory (`linalg_lstsq`; plain LibTorch does not give the same bits twice there) are never replayed: their results are kept.
+  [unwritten.md](unwritten.md) has those of LibTorch, and says how far the search for them reaches.
 - An input that is written while nobody records, and that a forgotten value is made from, is a `ChangedInputError` that names the
   operator and the argument, where plain LibTorch would accept it.
 - Hooks set by hand on a single saved tensor are refused inside a step, as LibTorch does wherever default hooks are there.

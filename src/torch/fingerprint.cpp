@@ -57,7 +57,7 @@ class Blocks {
       bytes -= part;
     }
   }
-  std::vector<std::uint64_t> finish() {
+  Fingerprint finish() {
     if (filled_ > 0) flush();
     return std::move(numbers_);
   }
@@ -69,12 +69,12 @@ class Blocks {
   }
   XXH3_state_t state_;
   std::size_t filled_ = 0;
-  std::vector<std::uint64_t> numbers_;
+  Fingerprint numbers_;
 };
 
 }  // namespace
 
-std::vector<std::uint64_t> fingerprint(const c10::Storage& storage, const View& view) {
+Fingerprint fingerprint(const c10::Storage& storage, const View& view) {
   const auto sizes = view.sizes();
   if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return {};
   const Walk walk = walk_of(view);
@@ -89,6 +89,14 @@ std::vector<std::uint64_t> fingerprint(const c10::Storage& storage, const View& 
     while (d > 0 && ++index[d - 1] == walk.sizes[d - 1]) index[--d] = 0;
     if (d == 0) return blocks.finish();
   }
+}
+
+std::vector<std::size_t> differences(const Fingerprint& one, const Fingerprint& other) {
+  std::vector<std::size_t> blocks;
+  for (std::size_t block = 0; block < one.size(); ++block) {
+    if (one[block] != other[block]) blocks.push_back(block);
+  }
+  return blocks;
 }
 
 }  // namespace reprise

@@ -1,15 +1,21 @@
 // Fingerprints of values: one number for each 64 KiB of the elements that a view reaches, never of what lies between.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "torch/saved.h"
+#include "torch/view.h"
 
 namespace reprise {
 
 inline constexpr std::size_t fingerprint_block = 64 << 10;
 
-[[nodiscard]] std::vector<std::uint64_t> fingerprint(const c10::Storage&, const View&);
+using Fingerprint = std::vector<std::uint64_t>;
+
+[[nodiscard]] Fingerprint fingerprint(const c10::Storage&, const View&);
+
+// The blocks in which two fingerprints of the same view differ.
+[[nodiscard]] std::vector<std::size_t> differences(const Fingerprint&, const Fingerprint&);
 
 }  // namespace reprise

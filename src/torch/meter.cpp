@@ -37,6 +37,7 @@ struct alignas(64) Settings {
   std::atomic<Bytes> ceiling{unlimited};  // of tensors: the limit without the reserve
   std::atomic<Bytes> target{unlimited};   // of resident memory
   std::atomic<bool> keeps_pages{false};   // whatever the limit
+  std::atomic<int> filling{0};            // threads that want fresh memory filled
   std::atomic<std::uint64_t> fails_at{UINT64_MAX};
   std::atomic<Pressure> pressure{nullptr};
   std::atomic<Death> death{nullptr};
@@ -81,9 +82,15 @@ Bytes reserve(Bytes bytes, Bytes ceiling) {
   no_memory("over the limit", bytes);
 }
 
-// What LibTorch's own allocator does for people who look for reads of memory that nobody wrote.
+constexpr int as_it_is = -1;
+thread_local int filled_with = as_it_is;  // a byte
+
+// What LibTorch's own allocator does for people who look for reads of memory that nobody wrote, and what FilledMemory
+// does for this thread.
 void fill(void* data, std::size_t bytes) {
-  if (FLAGS_caffe2_cpu_allocator_do_zero_fill) {
+  if (filled_with != as_it_is) {
+    std::memset(data, filled_with, bytes);
+  } else if (FLAGS_caffe2_cpu_allocator_do_zero_fill) {
     std::memset(data, 0, bytes);
   } else if (FLAGS_caffe2_cpu_allocator_do_junk_fill) {
     constexpr std::uint32_t junk = 0x7fedbeef;  // not a number, or a very large one
@@ -137,7 +144,8 @@ class Meter final : public c10::Allocator {
     header->malloced = piece.malloced;
     header->block = piece.block;
     void* const data = header + 1;
-    if (FLAGS_caffe2_cpu_allocator_do_zero_fill || FLAGS_caffe2_cpu_allocator_do_junk_fill) [[unlikely]]
+    if (FLAGS_caffe2_cpu_allocator_do_zero_fill || FLAGS_caffe2_cpu_allocator_do_junk_fill ||
+        settings.filling.load(relaxed) != 0) [[unlikely]]
       fill(data, n);
     report(*header, n);
     return {data, data, &free_memory, c10::Device(c10::DeviceType::CPU)};
@@ -253,6 +261,14 @@ void give_back() {
 }
 Bytes resident() {
   return heap::resident();
+}
+
+FilledMemory::FilledMemory(std::uint8_t byte) : before_(std::exchange(filled_with, byte)) {
+  settings.filling.fetch_add(1, relaxed);
+}
+FilledMemory::~FilledMemory() {
+  settings.filling.fetch_sub(1, relaxed);
+  filled_with = before_;
 }
 
 void fail_after(std::int64_t allocations) {

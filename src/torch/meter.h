@@ -105,6 +105,20 @@ void give_back();
 // Resident bytes of this process, as the system sees them.
 [[nodiscard]] Bytes resident();
 
+// ---- contents ------------------------------------------------------------------------------------------------------
+
+// While it exists, memory that this thread allocates has this byte everywhere: what an operator leaves unwritten shows.
+class FilledMemory {
+ public:
+  explicit FilledMemory(std::uint8_t byte);
+  ~FilledMemory();
+  FilledMemory(const FilledMemory&) = delete;
+  FilledMemory& operator=(const FilledMemory&) = delete;
+
+ private:
+  const int before_;
+};
+
 // ---- for tests -----------------------------------------------------------------------------------------------------
 
 // After this many more allocations one fails with std::bad_alloc, once: 0 is the next one; -1: none.

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "torch/of_thread.h"
+#include "torch/unwritten.h"
 
 namespace reprise {
 namespace {
@@ -33,8 +34,8 @@ bool changes_only_the_view(const c10::OperatorHandle& handle) {
 }
 
 bool leaves_contents_undefined(std::string_view name) {
-  return name.starts_with("aten::empty") || name.starts_with("aten::new_empty") || name == "aten::resize_" ||
-         name == "aten::set_";
+  return name.starts_with("aten::empty") || name.starts_with("aten::new_empty") || name.starts_with("aten::resize") ||
+         name.starts_with("aten::_resize_output") || name == "aten::set_" || name == "aten::set";
 }
 
 bool mentions(const c10::TypePtr& type, std::string_view word) {
@@ -55,6 +56,24 @@ void find_statistics(OperatorInfo& info, const std::string& name) {
   }
   info.batch_norm = info.first_statistic >= 0 && info.last_statistic >= 0;
   info.statistics_optional = name == "aten::native_batch_norm";
+}
+
+void find_noise(OperatorInfo& info, const std::string& name) {
+  if (!name.starts_with("aten::rrelu_with_noise")) return;
+  const auto& arguments = info.handle.schema().arguments();
+  for (int i = 0; i < static_cast<int>(arguments.size()); ++i) {
+    if (arguments[i].name() == "training") info.training_argument = i;
+    if (arguments[i].name() == "noise" && info.access[i] == Access::overwrite) info.noise_argument = i;
+  }
+}
+
+// What the sweep over all operators found: see unwritten.h.
+void find_unwritten_parts(OperatorInfo& info) {
+  const Unwritten* const unwritten = find_unwritten(info.name);
+  if (!unwritten) return;
+  info.unwritten_results = unwritten->results;
+  if (unwritten->computed) info.obstacle = "it computes with what it finds in fresh memory";
+  for (const int argument : unwritten->arguments) info.access[argument] = Access::write;
 }
 
 }  // namespace
@@ -82,7 +101,8 @@ OperatorInfo::OperatorInfo(c10::OperatorHandle operator_handle) : handle(std::mo
   }
   random |= generator_argument >= 0;
   find_statistics(*this, base);
-  if (base == "aten::mkldnn_rnn_layer") scratch_result = 3;
+  find_noise(*this, base);
+  find_unwritten_parts(*this);
 
   bool makes_tensor = false, only_aliases = true;
   for (const c10::Argument& result : schema.returns()) {
@@ -105,8 +125,8 @@ OperatorInfo::OperatorInfo(c10::OperatorHandle operator_handle) : handle(std::mo
 }
 
 bool OperatorInfo::is_training(c10::ArrayRef<const c10::IValue> inputs) const {
-  if (!batch_norm) return false;
-  return training_argument < 0 || (inputs[training_argument].isBool() && inputs[training_argument].toBool());
+  if (training_argument < 0) return batch_norm;
+  return inputs[training_argument].isBool() && inputs[training_argument].toBool();
 }
 
 namespace {

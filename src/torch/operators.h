@@ -31,12 +31,12 @@ struct OperatorInfo {
   c10::OperatorHandle handle;
   std::string name;  // with its overload: aten::mul.Tensor
   Kind kind = Kind::recorded;
-  bool autocast = false;        // transparent while autocast has not been applied yet
-  bool random = false;          // draws from a generator
-  int generator_argument = -1;  // -1: none, it draws from the default generator
-  bool writes = false;          // into any argument
-  std::vector<Access> access;   // by argument, as declared
-  int scratch_result = -1;      // a result with bytes that the kernel leaves unwritten, so that nothing can be compared
+  bool autocast = false;               // transparent while autocast has not been applied yet
+  bool random = false;                 // draws from a generator
+  int generator_argument = -1;         // -1: none, it draws from the default generator
+  bool writes = false;                 // into any argument
+  std::vector<Access> access;          // by argument, as declared
+  std::vector<int> unwritten_results;  // those with bytes that it leaves as it found them: nothing can be compared
 
   // Operators that write running statistics, only in training, and some without declaring it: which argument says
   // whether it is training (-1: it always is), and which are the statistics.
@@ -45,7 +45,12 @@ struct OperatorInfo {
   int first_statistic = -1, last_statistic = -1;
   bool statistics_optional = false;  // a replay may pass none
 
-  // Whether this call writes running statistics.
+  const char* obstacle = nullptr;  // why it can never be replayed; nullptr: it can
+
+  // An argument that is overwritten in training and else neither read nor written, though declared as written.
+  int noise_argument = -1;
+
+  // Whether this call is one in training, for operators that make a difference.
   [[nodiscard]] bool is_training(c10::ArrayRef<const c10::IValue> inputs) const;
 };
 

@@ -3,6 +3,7 @@
 #include <ATen/autocast_mode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "torch/executor.h"
@@ -34,6 +35,7 @@ bool covers_storage(const at::Tensor& tensor) {
 // What the operator in hand does to an argument's storage.
 Access access_of(const OperatorInfo& info, bool training, int argument, const at::Tensor& tensor) {
   if (training && argument >= info.first_statistic && argument <= info.last_statistic) return Access::statistic;
+  if (!training && argument == info.noise_argument) return Access::statistic;
   const Access declared = info.access[argument];
   return declared == Access::overwrite && !covers_storage(tensor) ? Access::write : declared;
 }
@@ -350,6 +352,7 @@ class OperatorCall {
     Recipe recipe;
     recipe.info = &info;
     recipe.start = r.recipes->marks();
+    recipe.obstacle = info.obstacle;
     recipe.grad_mode = at::GradMode::is_enabled();
     recipe.default_type = libtorch::default_type();
     ArgumentWriter(r, recipe).write(inputs);
@@ -486,7 +489,9 @@ class OperatorCall {
           !recipe.obstacle && header &&
           (output.write < 0 || r.recipes->writes_of(r.current)[output.write].access != Access::statistic);
       output.value = r.add_made(storage, rebuilt ? r.current : no_operator);
-      r.recipes->values[output.value].scratch = output.write < 0 && output.result == recipe.info->scratch_result;
+      const auto& unwritten = recipe.info->unwritten_results;
+      r.recipes->values[output.value].scratch =
+          output.write < 0 && std::find(unwritten.begin(), unwritten.end(), output.result) != unwritten.end();
       r.recipes->outputs.push_back(output);
     }
     ++r.outputs_seen;

@@ -110,9 +110,11 @@ struct Call {
 
 class Replay {
  public:
-  enum class Keep { what_is_awaited, outputs, nothing };
+  enum class Keep { what_is_awaited, outputs, nothing, secret };  // secret: what is made belongs to no value, either
 
-  Replay(Recording& recording, Keep keep) : r_(recording), keep_(keep) {}
+  // From the leaves: nothing is taken from where it is that could be rebuilt.
+  Replay(Recording& recording, Keep keep, bool from_leaves = false)
+      : r_(recording), keep_(keep), from_leaves_(from_leaves) {}
 
   // Under the lock: what has to be run so that this value is there.
   void collect(Id value) {
@@ -183,7 +185,7 @@ class Replay {
       const Id value = open_.back();
       open_.pop_back();
       Slot& slot = slots_[value];
-      pin(value, slot);
+      if (!from_leaves_ || !r_.rebuildable(value)) pin(value, slot);
       if (slot.storage || slot.packed) continue;
       const Id op = r_.info(value).maker;
       TORCH_INTERNAL_ASSERT(op != no_operator && r_.rebuildable(value), "[reprise] value ", value,
@@ -325,6 +327,10 @@ class Replay {
                             ? used && slot->second.wanted
                             : keep_ == Keep::what_is_awaited && !state.hooks.empty() && !state.dropped;
       if (!used && !kept) continue;
+      if (keep_ == Keep::secret) {
+        slot->second.storage = storage_of(output, results);
+        continue;
+      }
       if (c10::Storage there = r_.storage(output.value)) {
         if (kept && !state.kept) {
           r_.keep(output.value, std::move(there));
@@ -386,6 +392,7 @@ class Replay {
 
   Recording& r_;
   const Keep keep_;
+  const bool from_leaves_;
   std::vector<Id> operators_, open_;
   std::vector<bool> collected_;  // by operator
   std::unordered_map<Id, Slot> slots_;
@@ -396,8 +403,8 @@ class Replay {
 // that wait for theirs, and nothing kept. What two operators need is made twice, so the work is limited.
 class FrugalReplay {
  public:
-  explicit FrugalReplay(Recording& recording)
-      : r_(recording), most_runs_([&] {
+  explicit FrugalReplay(Recording& recording, Replay::Keep keep = Replay::Keep::nothing, bool from_leaves = false)
+      : r_(recording), keep_(keep), from_leaves_(from_leaves), most_runs_([&] {
           const Arbiter lock;
           return 8 * static_cast<int>(recording.recipes->operators.size()) + 64;
         }()) {}
@@ -424,7 +431,7 @@ class FrugalReplay {
       if (++runs_ > most_runs_) return std::nullopt;
       const Frame ready = std::move(frame);
       frames_.pop_back();
-      made = Replay(r_, Replay::Keep::nothing).run_one(ready.op, ready.inputs, ready.value);
+      made = Replay(r_, keep_).run_one(ready.op, ready.inputs, ready.value);
     }
     return made;
   }
@@ -451,6 +458,7 @@ class FrugalReplay {
     Replay replay(r_, Replay::Keep::nothing);
     {
       const Arbiter lock;
+      if (from_leaves_ && r_.rebuildable(value)) return {};
       if (c10::Storage storage = r_.storage(value)) return storage;
       if (!r_.live[value].packed) return {};
       replay.collect_packed(value);
@@ -459,6 +467,8 @@ class FrugalReplay {
   }
 
   Recording& r_;
+  const Replay::Keep keep_;
+  const bool from_leaves_;
   const int most_runs_;
   int runs_ = 0;
   std::vector<Frame> frames_;
@@ -483,6 +493,24 @@ c10::Storage rebuild(Recording& recording, Id value) {
     return rebuild_at_once(recording, value);
   } catch (const BudgetError&) {
     if (auto storage = FrugalReplay(recording).rebuild(value)) return *storage;
+    throw;
+  }
+}
+
+c10::Storage rebuild_anew(Recording& recording, Id value, Anew anew) {
+  const NotAmongOtherBytes aside;
+  const bool from_leaves = anew == Anew::everything;
+  try {
+    Replay replay(recording, Replay::Keep::secret, from_leaves);
+    {
+      const Arbiter lock;
+      replay.want(value);
+      replay.collect_operator(recording.info(value).maker);
+    }
+    replay.run();
+    return replay.take(value);
+  } catch (const BudgetError&) {
+    if (auto storage = FrugalReplay(recording, Replay::Keep::secret, from_leaves).rebuild(value)) return *storage;
     throw;
   }
 }

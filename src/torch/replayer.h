@@ -15,6 +15,11 @@ namespace reprise {
 // the way. Throws ChangedInputError, BudgetError, and what the operators throw.
 [[nodiscard]] c10::Storage rebuild(Recording&, Id value);
 
+// What running the operator of a value again gives, whether the value is resident or not; the recording does not learn
+// of it. `everything`: all that it is made from is rebuilt as well, from the leaves. Throws likewise.
+enum class Anew { itself, everything };
+[[nodiscard]] c10::Storage rebuild_anew(Recording&, Id value, Anew);
+
 // These operators again, for a plan: their outputs are kept. What they need and is not there is rebuilt, too.
 void replay_for_plan(Recording&, std::span<const Id> operators, std::span<const Id> outputs);
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "torch/fingerprint.h"
 #include "torch/replayer.h"
 #include "torch/session_state.h"
 #include "torch/thread_state.h"
+#include "torch/unwritten.h"
 
 namespace reprise {
 
@@ -62,7 +62,7 @@ at::Tensor SavedHook::call_unpack_hook() {
   Recording& recording = *recording_;
   c10::Storage storage;
   Id asked = no_value;
-  std::vector<std::uint64_t> expected;
+  Fingerprint expected;
   {
     const Arbiter lock;
     asked = value;
@@ -84,16 +84,20 @@ at::Tensor SavedHook::call_unpack_hook() {
   return view.of(std::move(storage));
 }
 
-std::optional<std::size_t> SavedHook::first_difference(const c10::Storage& storage,
-                                                       const std::vector<std::uint64_t>& expected) const {
-  const std::vector<std::uint64_t> now = reprise::fingerprint(storage, view);
-  const auto [different, unused] = std::mismatch(expected.begin(), expected.end(), now.begin());
-  if (different == expected.end()) return std::nullopt;
-  return static_cast<std::size_t>(different - expected.begin());
-}
-
-void SavedHook::verify(const c10::Storage& storage, const std::vector<std::uint64_t>& expected) {
-  if (const auto block = first_difference(storage, expected)) report_mismatch(value, *block, expected.size());
+void SavedHook::verify(c10::Storage& storage, const Fingerprint& expected) {
+  if (const auto blocks = differences(expected, reprise::fingerprint(storage, view)); !blocks.empty()) {
+    {  // to find out why takes the room that it has
+      const Arbiter lock;
+      recording_->release(value);
+    }
+    storage = c10::Storage();
+    const double start = wall_microseconds();
+    if (!nobody_wrote(*recording_, value, view, blocks)) report_mismatch(value, blocks.front(), expected.size());
+    accept_unwritten(storage);
+    const Arbiter lock;
+    recording_->rebuilding += wall_microseconds() - start;
+    return;
+  }
   const Arbiter lock;
   recording_->session->count_verified();
   if (static_cast<std::size_t>(value) < recording_->recipes->values.size()) {
@@ -102,13 +106,22 @@ void SavedHook::verify(const c10::Storage& storage, const std::vector<std::uint6
   fingerprint.clear();
 }
 
+void SavedHook::accept_unwritten(c10::Storage& storage) {
+  {
+    const Arbiter lock;
+    recording_->recipes->values[value].scratch = true;
+    for (SavedHook* const hook : recording_->live[value].hooks) hook->fingerprint.clear();
+  }
+  storage = rebuild(*recording_, value);
+}
+
 // A value may differ only because one it was made from does. The first of those that can be compared is the one to
 // name.
 void SavedHook::report_mismatch(Id of, std::size_t block, std::size_t blocks) {
   Recording& recording = *recording_;
   for (Id v = 0; v < of; ++v) {
     View there;
-    std::vector<std::uint64_t> expected;
+    Fingerprint expected;
     {
       const Arbiter lock;
       for (const SavedHook* const one : recording.live[v].hooks) {
@@ -119,11 +132,10 @@ void SavedHook::report_mismatch(Id of, std::size_t block, std::size_t blocks) {
     }
     if (expected.empty()) continue;
     try {
-      const auto now = reprise::fingerprint(rebuild(recording, v), there);
-      const auto different = std::mismatch(expected.begin(), expected.end(), now.begin()).first;
-      if (different == expected.end()) continue;
+      const auto different = differences(expected, reprise::fingerprint(rebuild(recording, v), there));
+      if (different.empty() || nobody_wrote(recording, v, there, different)) continue;
       of = v;
-      block = static_cast<std::size_t>(different - expected.begin());
+      block = different.front();
       blocks = expected.size();
       break;
     } catch (const std::exception&) {  // no room to find out

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "torch/fingerprint.h"
 #include "torch/recording.h"
 #include "torch/view.h"
 
@@ -33,16 +34,16 @@ class SavedHook final : public torch::autograd::SavedVariableHooks {
 
   // These belong to the recording and change under the arbiter's lock.
   Id value = no_value;
-  std::vector<std::uint64_t> fingerprint;  // of what was forgotten; empty: nothing to compare with
-  int attached_in = 0;                     // how many passes of backward had ended by then
+  Fingerprint fingerprint;  // of what was forgotten; empty: nothing to compare with
+  int attached_in = 0;      // how many passes of backward had ended by then
 
   View view;
 
  private:
-  void verify(const c10::Storage&, const std::vector<std::uint64_t>& expected);
-  // The first block of the fingerprint that these contents do not have.
-  [[nodiscard]] std::optional<std::size_t> first_difference(const c10::Storage&,
-                                                            const std::vector<std::uint64_t>& expected) const;
+  // Compares what was rebuilt; it may be rebuilt once more.
+  void verify(c10::Storage&, const Fingerprint& expected);
+  // What differs are bytes that nobody wrote: there is nothing to compare from now on.
+  void accept_unwritten(c10::Storage&);
   [[noreturn]] void report_mismatch(Id of, std::size_t block, std::size_t blocks);
 
   std::shared_ptr<Recording> recording_;
