@@ -89,6 +89,7 @@ class Trainer {
       ((model_.forward(x, rounds, 0.2) - target).pow(2).mean() + masked).backward();
       optimizer_.step();
     }
+    count_replays(session_);
     expect_gradient(ones, mask, "trainer");
   }
 

@@ -34,11 +34,7 @@ Guest::Guest(std::string name, std::function<void(std::uint64_t)> round, std::ch
 
 Guest::~Guest() {
   leave();
-}
-
-void Guest::leave() {
-  leaving_ = true;
-  if (thread_.joinable()) thread_.join();
+  thread_.join();
 }
 
 std::string Guest::first_complaint() const {
@@ -61,6 +57,17 @@ void Guest::live() {
     }
     if (pause_.count() > 0) std::this_thread::sleep_for(pause_);
   }
+  gone_ = true;
+}
+
+namespace {
+std::atomic<std::uint64_t> replayed{0};
+}
+std::uint64_t replays() {
+  return replayed;
+}
+void count_replays(const Session& session) {
+  replayed += static_cast<std::uint64_t>(session.summary().replays);
 }
 
 namespace {
@@ -97,6 +104,7 @@ std::unique_ptr<Guest> second_trainer(Bytes budget) {
       const Step step = session->step();
       training.forward_and_backward(64 + static_cast<std::int64_t>(round % 5) * 16);
     }
+    count_replays(*session);
     expect_gradient(training.x, training.mask, "second trainer");
   });
 }
@@ -124,6 +132,7 @@ std::unique_ptr<Guest> threads_that_come_and_go(Bytes budget) {
       }
     }).join();
     if (thrown) std::rethrow_exception(thrown);
+    count_replays(*session);
     expect_gradient(training.x, training.mask, "threads that come and go");
   });
 }
@@ -181,6 +190,7 @@ std::unique_ptr<Guest> forward_here_and_backward_there(Bytes budget) {
       const Step step = session->step();
       there->backward(masked_loss(training.x, training.mask, 8));
     }
+    count_replays(*session);
     expect_gradient(training.x, training.mask, "forward here, backward there");
   });
 }

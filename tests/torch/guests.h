@@ -32,8 +32,9 @@ class Guest {
   Guest(const Guest&) = delete;
   Guest& operator=(const Guest&) = delete;
 
-  // Ends after the present round.
-  void leave();
+  // Ends after the present round; returns at once.
+  void leave() { leaving_ = true; }
+  [[nodiscard]] bool gone() const { return gone_; }
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint64_t rounds() const { return rounds_; }
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
@@ -46,12 +47,17 @@ class Guest {
   const std::string name_;
   const std::function<void(std::uint64_t)> round_;
   const std::chrono::milliseconds pause_;
-  std::atomic<bool> leaving_{false};
+  std::atomic<bool> leaving_{false}, gone_{false};
   std::atomic<std::uint64_t> rounds_{0}, refused_{0}, complaints_{0};
   mutable std::mutex mutex_;
   std::string complaint_;
   std::thread thread_;
 };
+
+// Operators that all guests together had replayed so far.
+[[nodiscard]] std::uint64_t replays();
+// To be called after a step: counts its replays.
+void count_replays(const Session&);
 
 // All kinds of them. Sessions get this budget.
 [[nodiscard]] std::vector<std::unique_ptr<Guest>> all_guests(Bytes budget);
