@@ -158,7 +158,7 @@ Interception& interception() {
 
 void watch(bool on) {
   if (on) interception().update();
-  c10::impl::tls_set_dispatch_key_included(libtorch::key_of_draws, on);
+  c10::impl::tls_set_dispatch_key_included(libtorch::key_of_draws, on || recorder);
 }
 
 Recorder::Recorder() : outer_(recorder) {

@@ -35,7 +35,8 @@ class OffTheTape : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Whether operators of this thread draw in the way described above. Without effect as long as nothing records or plays.
+// Whether operators of this thread draw in the way described above. Without effect as long as nothing records; once
+// something does, they are watched until it ends.
 void watch(bool on);
 
 // Records what this thread draws while it exists, if its draws are watched. What happens in an inner recorder is also

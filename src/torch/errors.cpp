@@ -71,6 +71,13 @@ std::string sentence(const MismatchError::Facts& facts) {
 std::string sentence(const ChangedInputError::Facts& facts) {
   std::string argument = "argument " + std::to_string(facts.argument);
   if (!facts.argument_name.empty()) argument += " '" + printable(facts.argument_name) + "'";
+  if (facts.no_room) {
+    return "[replay] " + argument + " of " + operator_at(facts.op, facts.operator_index) +
+           " was overwritten by the program, and there was no room for a copy of what it held before, so that a "
+           "forgotten value cannot be rebuilt from it. Raise the budget, or write to it only after the backward pass "
+           "that "
+           "needs it";
+  }
   return "[replay] " + argument + " of " + operator_at(facts.op, facts.operator_index) +
          " was written while nobody recorded, by another thread or between steps, so that a forgotten value cannot be "
          "rebuilt from it. Write to it on the thread of the step and while the step is open, or only after the "

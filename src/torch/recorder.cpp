@@ -324,14 +324,17 @@ class OperatorCall {
 
  private:
   static void follow(Recording& r, const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
-    const auto accepted = [&](const Recipes& recipes) {
+    const auto accepted = [&](const Recipes& recipes, const std::shared_ptr<Period>& another) {
       ArgumentMatcher matcher(r, recipes, r.next);
       if (!matcher.matches(info, inputs)) return false;
-      if (&recipes != r.recipes.get()) r.change_to(r.session->period_of(recipes));
+      if (another) r.change_to(another);
       matcher.accept();
       return true;
     };
-    if (!accepted(*r.recipes) && !r.session->any_alternative(r, accepted)) {
+    const auto accepted_instead = [&](const std::shared_ptr<Period>& another) {
+      return accepted(*another->recipes, another);
+    };
+    if (!accepted(*r.recipes, nullptr) && !r.session->any_alternative(r, accepted_instead)) {
       const std::string expected = expected_name(r);
       r.diverge("operator " + std::to_string(r.next) + " was " + expected + " and is " + info.name +
                     (expected == info.name ? " with other arguments" : ""),

@@ -65,7 +65,8 @@ struct LiveValue {
   float saved_at = 0;      // cost of the period up to its last save: how long ago, and so how soon it is needed
   bool copied = false;     // `kept` is a copy of our own, made before the program overwrote the contents
   bool dropped = false;    // the plan has dropped it: a save does not keep it
-  bool lost = false;       // from outside, and overwritten while no recipe needed it
+  bool lost = false;       // from outside, and overwritten while no recipe needed it, or without room for a copy
+  bool no_room = false;    // there was none for a copy
   bool orphan = false;     // its recipe needs a lost value, directly or not: kept like one from outside
   int uses = 0;            // by recipes of this recording
   bool forgotten = false;  // it was let go while saved tensors wait for it

@@ -219,7 +219,8 @@ class Replay {
     for (const SavedHook* const hook : state.hooks)
       hook->check_unmoved();  // an error of the user's, in LibTorch's words
     const OperatorInfo& info = *r_.recipes->operators[op].info;
-    throw ChangedInputError({info.name, op, argument, info.handle.schema().arguments()[argument].name()});
+    throw ChangedInputError(
+        {info.name, op, argument, info.handle.schema().arguments()[argument].name(), state.no_room});
   }
 
   // ---- running ----

@@ -78,8 +78,8 @@ Step Session::step() {
     throw BadOption("[session] step: this thread has an open step already, of session '" + open->options.name +
                     "'; close it first");
   }
-  if (!state_->enabled) return Step(nullptr);
-  check_budget(state_->options.budget);
+  if (!enabled()) return Step(nullptr);
+  check_budget(budget());
   state_->open_step();
   return Step(state_);
 }

@@ -86,10 +86,11 @@ bool SessionState::would_record() const {
 
 void SessionState::open_step() {
   ThreadState& here = this_thread();
+  bool recorded = false;
   {
     const Arbiter lock;
-    recorded_ = would_record();
-    since_recorded_ = recorded_ ? 0 : since_recorded_ + 1;
+    recorded = would_record();
+    since_recorded_ = recorded ? 0 : since_recorded_ + 1;
     step_budget_ = options.budget;
     first_in_step_ = true;
     longest_.reset();
@@ -108,11 +109,11 @@ void SessionState::open_step() {
     set_limit();
   }
   here.step = this;
-  if (recorded_) {
+  if (recorded) {
     here.session = shared_from_this();
     watch_operators(true);
   }
-  step_start_ = thread_microseconds();
+  here.step_start = thread_microseconds();
 }
 
 void SessionState::close_step() noexcept {
@@ -135,7 +136,7 @@ void SessionState::close_step() noexcept {
   open.erase(std::find(open.begin(), open.end(), this));
   set_limit();
   ++numbers_.steps;
-  numbers_.step_seconds = (thread_microseconds() - step_start_) * 1e-6;
+  numbers_.step_seconds = (thread_microseconds() - here.step_start) * 1e-6;
   numbers_.peak_last_step = meter::peak();
   numbers_.peak = std::max(numbers_.peak, numbers_.peak_last_step);
   numbers_.followed_plan = ended_in_step_ > 0 && planned_in_step_ == ended_in_step_;
@@ -147,7 +148,7 @@ void SessionState::keep_step_of_this_thread() {
   limit().open.clear();
   if (mine) {
     limit().open.push_back(mine);
-    mine->step_start_ = thread_microseconds();
+    this_thread().step_start = thread_microseconds();
   }
   set_limit();
 }
@@ -261,12 +262,13 @@ void SessionState::learn_from(Recording& r) {
   if (period.outgrown) period.other = r.other;
 }
 
-bool SessionState::any_alternative(Recording& r, const std::function<bool(const Recipes&)>& accepted) const {
+bool SessionState::any_alternative(Recording& r,
+                                   const std::function<bool(const std::shared_ptr<Period>&)>& accepted) const {
   if (!r.period || r.moment != r.next || r.live.size() != r.recipes->values.size()) return false;
   const std::shared_ptr<Period> from = r.period;
   for (const auto& [other, common] : from->common) {
     const auto period = other.lock();
-    if (period && common >= r.next && accepted(*period->recipes)) return true;
+    if (period && common >= r.next && accepted(period)) return true;
   }
   return false;
 }

@@ -44,7 +44,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   void end_region(Recording&);
   [[nodiscard]] std::shared_ptr<Period> period_of(const Recipes& recipes) const { return periods_.of(recipes); }
   // Offers the other periods that began like this one, until one is accepted.
-  [[nodiscard]] bool any_alternative(Recording&, const std::function<bool(const Recipes&)>& accepted) const;
+  [[nodiscard]] bool any_alternative(Recording&,
+                                     const std::function<bool(const std::shared_ptr<Period>&)>& accepted) const;
   // nullptr: no plan that keeps to the budget of the step.
   [[nodiscard]] std::unique_ptr<Executor> executor_for(const Period&) const;
   // Plans for a budget that is to come, from the traces that are known.
@@ -102,7 +103,6 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   std::weak_ptr<Period> longest_, longest_of_last_step_;
   int ended_in_step_ = 0, planned_in_step_ = 0;  // periods, and those that followed their plan to the end
   int since_recorded_ = 0;                       // steps that ran plainly, since the last one that was recorded
-  bool recorded_ = false;                        // the open step is
   int jobs_ = 0;                                 // of planning
   bool plan_given_ = false;                      // by the user, so that values are forgotten without a budget, too
   std::set<std::pair<const OperatorInfo*, Id>> distrusted_;
@@ -110,7 +110,6 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   std::unordered_map<const c10::StorageImpl*, const std::string*> modules_;  // by the storage of a parameter
   std::unordered_map<const void*, Bytes> unmetered_;
   std::map<std::string, KeptOperator> kept_;
-  double step_start_ = 0;
   Summary numbers_;
 };
 

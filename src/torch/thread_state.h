@@ -12,6 +12,7 @@ namespace reprise {
 
 struct ThreadState {
   const SessionState* step = nullptr;     // whose step is open
+  double step_start = 0;                  // on the clock of the thread
   std::shared_ptr<SessionState> session;  // the same, if the step is recorded
   std::shared_ptr<Recording> recording;   // none until the first operator of a period
   int inside = 0;                         // operators that are recorded, or ignored with all they call, and run now

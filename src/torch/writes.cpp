@@ -90,7 +90,12 @@ void save_contents(const Written& written) {
   for (Needed& needed : all) {
     auto copy = copy_of(needed.contents);
     const Arbiter lock;
-    if (copy && needed.recording->would_copy(needed.value)) needed.recording->replace(needed.value, std::move(*copy));
+    if (!needed.recording->would_copy(needed.value)) continue;
+    if (copy) {
+      needed.recording->replace(needed.value, std::move(*copy));
+    } else {
+      needed.recording->live[needed.value].no_room = true;
+    }
   }
   const Arbiter lock;
   for (Recording* const recording : recordings()) {

@@ -1,6 +1,7 @@
 #include "torch/trap.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ThreadLocalState.h>
 
 #include <cstring>
 #include <iostream>
@@ -8,6 +9,7 @@
 #include <regex>
 #include <sstream>
 
+#include "torch/company.h"
 #include "torch/meter.h"
 
 namespace reprise::testing {
@@ -129,20 +131,27 @@ void take(Outcome& outcome, const Tensors& results) {
   outcome.results.push_back(generator_snapshot());
 }
 
-// `open` opens a step, or gives nothing; `limit` is told the level when the model is there.
-void run_steps(const Trap& trap, int steps, bool build_inside, const std::function<std::optional<Step>()>& open,
-               const std::function<void(Outcome&)>& limit, const std::function<void(Outcome&)>& closed,
-               Outcome& outcome) {
+// What a regime does around the steps.
+struct Around {
+  std::function<std::optional<Step>()> open = [] { return std::nullopt; };  // a step, or nothing
+  std::function<void(Outcome&)> limit = [](Outcome&) {};                    // the model is there, and the level known
+  std::function<void(Outcome&)> closed = [](Outcome&) {};
+};
+
+void run_steps(const Trap& trap, const Regime& regime, const Around& around, Outcome& outcome) {
   const Bytes before = meter::live();
   std::optional<Work> work;
-  if (!build_inside) work = trap.make();
+  if (!regime.build_inside) work = trap.make();
   outcome.level = meter::live();
-  limit(outcome);
-  for (int i = 0; i < steps; ++i) {
+  around.limit(outcome);
+  const auto allocations = meter::allocations();
+  meter::fail_after(regime.fail_after);
+  for (int i = 0; i < regime.steps; ++i) {
     Tensors results;
     {
       meter::mark_peak();
-      std::optional<Step> step = open();
+      std::optional<Step> step = around.open();
+      const Present present(regime.company);
       try {
         if (!work) work = trap.make();
         results = work->step();
@@ -153,21 +162,30 @@ void run_steps(const Trap& trap, int steps, bool build_inside, const std::functi
       outcome.peak = std::max(outcome.peak, meter::peak());
     }
     take(outcome, results);
-    if (work->after) take(outcome, results = work->after());
+    if (work->after) {
+      {
+        const Present present(regime.company);
+        results = work->after();
+      }
+      take(outcome, results);
+    }
+    outcome.allocations = static_cast<std::int64_t>(meter::allocations() - allocations);
     outcome.kept = meter::live() - before;
     outcome.keeps_graph = work->keeps_graph;
-    closed(outcome);
+    around.closed(outcome);
   }
 }
 
-Outcome run_steps(const Trap& trap, int steps, bool build_inside, const std::function<std::optional<Step>()>& open,
-                  const std::function<void(Outcome&)>& limit, const std::function<void(Outcome&)>& closed) {
+Outcome run_steps(const Trap& trap, Regime regime, const Around& around) {
+  if (regime.steps == 0) regime.steps = trap.steps;
   Outcome outcome;
   torch::manual_seed(3);
   const Bytes before = meter::live();
+  const int threads = at::get_num_threads();
   const Log log;
   try {
-    run_steps(trap, steps, build_inside, open, limit, closed, outcome);
+    const at::ThreadLocalStateGuard settings{at::ThreadLocalState()};  // as before, wherever it is interrupted
+    run_steps(trap, regime, around, outcome);
   } catch (const BudgetError& error) {
     outcome.infeasible = true;
     outcome.error = text_of(error);
@@ -177,6 +195,8 @@ Outcome run_steps(const Trap& trap, int steps, bool build_inside, const std::fun
     outcome.infeasible = outcome.error.find("TorchScript interpreter") != std::string::npos &&
                          outcome.error.find("[budget] ") != std::string::npos;
   }
+  meter::fail_after(-1);
+  at::set_num_threads(threads);
   // An engine that was interrupted has unfinished tasks, with gradients, until the next backward of the thread.
   if (!outcome.error.empty()) torch::ones({1}, torch::requires_grad()).backward();
   outcome.leaked = meter::live() - before;
@@ -184,31 +204,32 @@ Outcome run_steps(const Trap& trap, int steps, bool build_inside, const std::fun
   return outcome;
 }
 
-int steps_of(const Trap& trap, int steps) {
-  return steps > 0 ? steps : trap.steps;
-}
-
 }  // namespace
 
 Outcome run_plain(const Trap& trap, int steps) {
-  return run_steps(
-      trap, steps_of(trap, steps), false, [] { return std::optional<Step>(); }, [](Outcome&) {}, [](Outcome&) {});
+  return run_steps(trap, {.steps = steps}, {});
+}
+
+Outcome run(const Trap& trap, const Regime& regime, const Outcome& plain, Session& session) {
+  Around around;
+  around.open = [&] { return std::optional<Step>(session.step()); };
+  around.limit = [&](Outcome& outcome) {
+    if (regime.share == 0) return;
+    const auto activations = static_cast<double>(plain.peak - plain.level);
+    outcome.budget = outcome.level + static_cast<Bytes>(regime.share * activations);
+    if (regime.company) outcome.budget += regime.company->needs();
+    session.budget(outcome.budget);
+  };
+  around.closed = [&](Outcome& outcome) {
+    session.wait_for_plan();
+    outcome.summary = session.summary();
+  };
+  return run_steps(trap, regime, around);
 }
 
 Outcome run(const Trap& trap, const Regime& regime, const Outcome& plain) {
   Session session(regime.options);
-  const auto limit = [&](Outcome& outcome) {
-    if (regime.share == 0) return;
-    const auto activations = static_cast<double>(plain.peak - plain.level);
-    session.budget(outcome.budget = outcome.level + static_cast<Bytes>(regime.share * activations));
-  };
-  const auto closed = [&](Outcome& outcome) {
-    session.wait_for_plan();
-    outcome.summary = session.summary();
-  };
-  return run_steps(
-      trap, steps_of(trap, regime.steps), regime.build_inside, [&] { return std::optional<Step>(session.step()); },
-      limit, closed);
+  return run(trap, regime, plain, session);
 }
 
 }  // namespace reprise::testing

@@ -9,6 +9,9 @@
 //   ForcedBuildTrap   the same, and the model is built inside the step too
 //   TightTrap         under eight budgets, with packing and without; a BudgetError is allowed, but counted
 //   PlannedTrap       several steps under one budget, planned in between
+//   InterruptedTrap   in one session, over and over: an allocation fails somewhere in the steps, everything is let go;
+//                     then the steps undisturbed. Everything forgotten, and under a budget with plans
+//   CompanyTrap       beside a thread that draws, allocates and trains. Everything forgotten, and under a budget
 //
 // In all of them: results, generator and errors as in the plain run, live bytes within the budget, nothing leaked.
 #pragma once
@@ -25,6 +28,7 @@
 namespace reprise::testing {
 
 using Tensors = std::vector<at::Tensor>;
+class Company;
 
 // What a trap does, over and over, with the model and the data that it holds.
 struct Work {
@@ -85,10 +89,12 @@ std::string difference(const std::vector<Snapshot>& expected, const std::vector<
 
 // How a trap is run in a session.
 struct Regime {
-  SessionOptions options;
-  double share = 0;           // if not zero, the budget is level + share * (plain peak - level)
+  SessionOptions options = {};
+  double share = 0;           // if not zero, the budget is level + share * (plain peak - level), and what company needs
   int steps = 0;              // zero: the trap's own
   bool build_inside = false;  // the model is built inside the first step
+  std::int64_t fail_after = -1;  // so many allocations of the steps one fails; -1: none
+  Company* company = nullptr;    // is there while the steps run, and only then
 };
 
 struct Outcome {
@@ -98,15 +104,18 @@ struct Outcome {
   Bytes level = 0;                // live when the first step began
   Bytes peak = 0;                 // in any step
   Bytes budget = no_limit;
-  Bytes kept = 0;            // live after the last step: model, data and results
-  bool keeps_graph = false;  // as the work says
-  Bytes leaked = 0;          // live after everything was destroyed
-  Summary summary;           // after the last step
-  std::string complaints;    // what LibTorch logged: it swallows what a callback of ours throws
+  Bytes kept = 0;                // live after the last step: model, data and results
+  bool keeps_graph = false;      // as the work says
+  Bytes leaked = 0;              // live after everything was destroyed
+  std::int64_t allocations = 0;  // in the steps
+  Summary summary;               // after the last step
+  std::string complaints;        // what LibTorch logged: it swallows what a callback of ours throws
 };
 
 Outcome run_plain(const Trap&, int steps = 0);
 Outcome run(const Trap&, const Regime&, const Outcome& plain);
+// In a session that was there before: the regime's options are not looked at.
+Outcome run(const Trap&, const Regime&, const Outcome& plain, Session&);
 
 // Without what is said about where it was thrown, and which node's output a tensor was: a saved tensor's hook is not
 // told.

@@ -4,8 +4,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "torch/meter.h"
-#include "torch/trap.h"
+#include "torch/trap_test.h"
 
 namespace reprise::testing {
 namespace {
@@ -20,42 +19,6 @@ class Kernels : public ::testing::Environment {
   }
 };
 const auto* const kernels = ::testing::AddGlobalTestEnvironment(new Kernels);
-
-class TrapTest : public ::testing::Test {
- public:
-  explicit TrapTest(Trap trap) : trap_(std::move(trap)) {}
-
- protected:
-  // LibTorch makes some things on first use and keeps them: the first run is not counted.
-  Outcome plain(int steps = 0) const {
-    (void)run_plain(trap_, steps);
-    return run_plain(trap_, steps);
-  }
-
-  void expect_as_plain(const Outcome& plain, const Outcome& outcome) const {
-    EXPECT_EQ(outcome.error, plain.error);
-    EXPECT_EQ(difference(plain.results, outcome.results), "");
-    if (plain.error.empty() && !plain.keeps_graph)
-      EXPECT_EQ(outcome.kept, plain.kept) << "live bytes after the last step";
-    expect_in_bounds(outcome);
-  }
-
-  static void expect_in_bounds(const Outcome& outcome) {
-    EXPECT_LE(outcome.peak, outcome.budget);
-    EXPECT_LE(outcome.summary.peak, outcome.budget);
-    EXPECT_EQ(outcome.complaints, "");
-    EXPECT_EQ(outcome.leaked, 0) << "bytes live after everything was destroyed";
-  }
-
-  static SessionOptions checked() {
-    SessionOptions options;
-    options.verify = Verify::always;
-    options.planning_time = std::chrono::milliseconds(0);
-    return options;
-  }
-
-  const Trap trap_;
-};
 
 class PlainTrap : public TrapTest {
  public:
@@ -185,12 +148,6 @@ class PlannedTrap : public TrapTest {
   static inline std::int64_t runs_ = 0, infeasible_ = 0, followed_ = 0;
 };
 
-template <class Suite>
-void add(const char* suite, const Trap& trap) {
-  ::testing::RegisterTest(suite, trap.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                          [trap]() -> Suite* { return new Suite(trap); });
-}
-
 }  // namespace
 
 Traps::Traps(const std::vector<Trap>& traps) {
@@ -202,6 +159,10 @@ Traps::Traps(const std::vector<Trap>& traps) {
     if (trap.throws || trap.costly) continue;
     add<TightTrap>("TightTrap", trap);
     add<PlannedTrap>("PlannedTrap", trap);
+  }
+  for (const Trap& trap : traps) {
+    add_interrupted(trap);
+    add_company(trap);
   }
 }
 

@@ -59,7 +59,8 @@ class MismatchError : public SessionError {
   Facts facts_;
 };
 
-// A tensor that a recipe needs was written while nobody recorded: by another thread, or between steps.
+// A tensor that a recipe needs was written while nobody recorded, by another thread or between steps; or the program
+// wrote it, and there was no room for a copy of what it held before.
 class ChangedInputError : public SessionError {
  public:
   struct Facts {
@@ -67,6 +68,7 @@ class ChangedInputError : public SessionError {
     Id operator_index = 0;
     int argument = 0;
     std::string argument_name;
+    bool no_room = false;  // for a copy
   };
   explicit ChangedInputError(Facts);
   [[nodiscard]] const Facts& facts() const { return facts_; }
