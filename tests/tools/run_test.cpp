@@ -190,6 +190,15 @@ TEST_F(Preloaded, ThreadsThatTrainOneAfterAnotherShareASessionAndEveryStepIsCoun
   EXPECT_EQ(nlohmann::json::parse(outcome.err).at("steps"), 8);
 }
 
+TEST_F(Preloaded, AGraphThatStaysAliveDoesNotKeepStepsFromEnding) {
+  const std::string budget = std::to_string(plain_peak() * 8 / 10);
+  const Outcome outcome =
+      run_command({"run", "--budget", budget, "--summary", "json", "--", REPRISE_PROGRAM_TRAINER, "0", "keeps"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, run_program({REPRISE_PROGRAM_TRAINER, "0", "keeps"}).out);
+  EXPECT_GE(nlohmann::json::parse(outcome.err).at("steps").get<int>(), 6);
+}
+
 TEST_F(Preloaded, AChildOfTheProgramTrainsAndExitsAndOnlyTheProgramTellsWhatCameOfIt) {
   const Outcome outcome = run_command({"run", "--budget", budget(), "--planning-time", "0.3", "--summary", "json", "--",
                                        REPRISE_PROGRAM_TRAINER, "0", "fork"});

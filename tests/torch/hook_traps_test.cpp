@@ -159,6 +159,77 @@ const Traps traps({
          return gradients(*one);
        };
      }},
+    {"HookOfBackwardWritesABufferThatForwardReads",
+     [] {
+       auto front = layers(32), back = layers(32);
+       const auto x = torch::randn({96, 32});
+       const auto seen = torch::zeros({32});
+       return [=]() mutable {
+         const auto h = front->forward(x) + seen;
+         h.register_hook([=](const at::Tensor& gradient) {
+           const torch::NoGradGuard no_grad;
+           seen.mul_(0.9).add_(gradient.abs().mean(0));
+         });
+         const auto k = torch::exp(torch::tanh(h * seen) + seen);
+         back->forward(torch::tanh(k)).pow(2).sum().backward();
+         return gradients(*front, gradients(*back, {seen}));
+       };
+     },
+     4},
+    {"HookOfBackwardWritesABufferThroughData",
+     [] {
+       auto front = layers(32), back = layers(32);
+       const auto x = torch::randn({96, 32});
+       const auto seen = torch::ones({32});
+       return [=]() mutable {
+         const auto h = torch::tanh(front->forward(x) * seen);
+         const auto k = torch::exp(torch::sin(h + seen) * seen);
+         k.register_hook([=](const at::Tensor& gradient) { seen.data().mul_(0.9).add_(gradient.abs().mean(0)); });
+         back->forward(torch::tanh(k)).pow(2).sum().backward();
+         return gradients(*front, gradients(*back, {seen}));
+       };
+     },
+     4},
+    {"BackwardOfAFunctionWritesABufferThatForwardReads",
+     [] {
+       struct Counted : torch::autograd::Function<Counted> {
+         static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
+                                   const at::Tensor& seen) {
+           context->saved_data["seen"] = seen;
+           return x + seen;
+         }
+         static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                        const torch::autograd::variable_list& gradients) {
+           context->saved_data["seen"].toTensor().add_(gradients[0].mean(0));
+           return {gradients[0], at::Tensor()};
+         }
+       };
+       auto front = layers(32), back = layers(32);
+       const auto x = torch::randn({96, 32});
+       const auto seen = torch::zeros({32});
+       return [=]() mutable {
+         const auto h = Counted::apply(torch::sin(front->forward(x) + seen), seen);
+         back->forward(torch::tanh(h) * torch::cos(seen)).pow(2).sum().backward();
+         return gradients(*front, gradients(*back, {seen}));
+       };
+     },
+     4},
+    {"HookOfBackwardOverwritesABufferOfLists",
+     [] {
+       auto front = layers(32), back = layers(32);
+       const auto x = torch::randn({96, 32});
+       const std::vector<at::Tensor> seen{torch::ones({32}), torch::zeros({32})};
+       return [=]() mutable {
+         const auto h = torch::tanh(front->forward(x) * seen[0] + seen[1]);
+         h.register_hook([=](const at::Tensor& gradient) {
+           const torch::NoGradGuard no_grad;
+           at::_foreach_add_(seen, gradient.mean().item<double>());
+         });
+         back->forward(torch::sin(h)).pow(2).sum().backward();
+         return gradients(*front, gradients(*back, {seen[0], seen[1]}));
+       };
+     },
+     4},
 });
 
 }  // namespace

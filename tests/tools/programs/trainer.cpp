@@ -1,11 +1,11 @@
 // A program that knows nothing of Reprise: trains a small network, prints every loss with all its bits, and exits with
 // the code it was given.
 //
-//   trainer CODE [thread] [unreached] [threads] [fork]
+//   trainer CODE [thread] [unreached] [threads] [fork] [keeps]
 //
 // thread: it trains on another thread. unreached: a part of the graph is never reached by backward. threads: every step
 // is on a new thread. fork: after half of the steps there is a child that does the rest, too, prints nothing and exits;
-// it is killed, and that is printed, if it hangs.
+// it is killed, and that is printed, if it hangs. keeps: a graph from before the first step is kept to the end.
 #include <sys/wait.h>
 #include <torch/torch.h>
 #include <unistd.h>
@@ -33,12 +33,13 @@ void wait_for(pid_t child) {
   std::cout << "the child hangs\n";
 }
 
-void train(bool unreached, bool threads, bool forks) {
+void train(bool unreached, bool threads, bool forks, bool keeps) {
   torch::manual_seed(1);
   torch::nn::Sequential model(torch::nn::Linear(64, 512), torch::nn::GELU(), torch::nn::Dropout(0.1),
                               torch::nn::Linear(512, 512), torch::nn::GELU(), torch::nn::Dropout(0.1),
                               torch::nn::Linear(512, 512), torch::nn::Tanh(), torch::nn::Linear(512, 1));
   torch::optim::Adam optimizer(model->parameters());
+  const torch::Tensor kept = keeps ? model->forward(torch::randn({4, 64})) : torch::Tensor();
   pid_t child = -1;
   const auto step = [&](int i) {
     if (forks && i == steps / 2) {
@@ -68,17 +69,18 @@ void train(bool unreached, bool threads, bool forks) {
 
 int main(int argc, char** argv) {
   at::set_num_threads(1);
-  bool thread = false, unreached = false, threads = false, forks = false;
+  bool thread = false, unreached = false, threads = false, forks = false, keeps = false;
   for (int i = 2; i < argc; ++i) {
     thread |= argv[i] == std::string("thread");
     unreached |= argv[i] == std::string("unreached");
     threads |= argv[i] == std::string("threads");
     forks |= argv[i] == std::string("fork");
+    keeps |= argv[i] == std::string("keeps");
   }
   if (thread) {
-    std::thread(train, unreached, threads, forks).join();
+    std::thread(train, unreached, threads, forks, keeps).join();
   } else {
-    train(unreached, threads, forks);
+    train(unreached, threads, forks, keeps);
   }
   return argc > 1 ? std::atoi(argv[1]) : 0;
 }
