@@ -126,8 +126,8 @@ TEST_F(Fork, AChildWaitsForAPlanThatItAskedFor) {
 }
 
 TEST_F(Fork, APlanThatIsUnderWayIsMadeInBothProcesses) {
-  Planned planned(milliseconds(1500), 24);  // too many to find the best plan at once
-  std::this_thread::sleep_for(milliseconds(200));
+  Planned planned(milliseconds(1500), 60);  // too many to find the best plan at once
+  std::this_thread::sleep_for(milliseconds(20));
   ASSERT_TRUE(planned.session.summary().planning);
   const pid_t child = start_child(
       [&] {
@@ -143,8 +143,8 @@ TEST_F(Fork, APlanThatIsUnderWayIsMadeInBothProcesses) {
 }
 
 TEST_F(Fork, AChildExitsWhileAPlanIsUnderWayWithoutWaitingForIt) {
-  Planned planned(std::chrono::minutes(2), 24);
-  std::this_thread::sleep_for(milliseconds(100));
+  Planned planned(std::chrono::minutes(2), 60);
+  std::this_thread::sleep_for(milliseconds(20));
   ASSERT_TRUE(planned.session.summary().planning);
   const auto start = std::chrono::steady_clock::now();
   const int code = in_child(

@@ -22,8 +22,8 @@
 //
 // After fork() parent and child have a store each, and what is said about bytes holds for each of them. The child reads
 // what was in memory, and what is on disk as long as its parent has not removed it; it never changes or removes a file
-// of its parent's, and what it moves to disk goes into a folder of its own. Only codecs, rules and file systems must not
-// call fork().
+// of its parent's, and what it moves to disk goes into a folder of its own. Only codecs, rules and file systems must
+// not call fork().
 #pragma once
 
 #include <concepts>
