@@ -15,7 +15,8 @@ two flags that people set who look for reads of such memory. What differs betwee
 what differs only in the third follows what was in memory before. Samples are those of the operator database
 and the module database, forward, backward and twice backward, and those of unwritten_samples.py. An operator whose
 variant with `out` takes the same arguments is called in that variant, too. What is left gets arguments that are guessed
-(unwritten_guesses.py).
+(unwritten_guesses.py). They may be invalid, so what they show is on the page and not in the table; whoever finds it
+real writes a sample.
 
 Three kinds are told apart. A *result* in which zeros and junk show as they are has elements that nobody wrote, and
 there is nothing that could be compared. An *argument* that the variant with `out` leaves partly unwritten keeps what
@@ -77,6 +78,7 @@ def page(sweep) -> str:
     every = replayable_operators()
     reached = [name for name in every if sweep.calls[name]]
     missing = [name for name in every if not sweep.calls[name]]
+    suspected = ", ".join(f"`{name}`" for name, found in sorted(sweep.guessed.items()) if found)
     unsteady = ", ".join(f"`{name}`" for name in sorted(sweep.nondeterministic))
 
     def row(name):
@@ -104,6 +106,7 @@ The dispatcher has {len(every)} operators that Reprise may replay. {len(reached)
 {sum(sweep.calls.values())} different calls, at most {MOST_CALLS} of each; {len(sweep.guessed)} of them only with
 arguments that were guessed.
 Not the same bits twice, on memory of the same contents: {unsteady or 'none'}.
+Unwritten elements only with guessed arguments, and so not in the table: {suspected or 'none'}.
 
 Not reached ({len(missing)}):
 """
@@ -122,8 +125,6 @@ def check(names) -> int:
     database.sample_by_hand(sweep)
     wrong = 0
     for name in sorted(names):
-        if not sweep.calls[name]:
-            database.guess(sweep, name)
         expected, found = said.get(name, set()), sweep.unwritten.get(name, set())
         if expected == found and sweep.calls[name]:
             continue
@@ -148,6 +149,7 @@ def main() -> int:
         database.sample_operators(sweep, [entry for entry in database.every_entry() if entry.name in options.only])
         for name in filter(lambda one: "::" in one, options.only):
             database.guess(sweep, name)
+            print(name, sweep.calls[name], "calls with guessed arguments:", sorted(sweep.guessed.get(name, ())))
         print(table(sweep.unwritten), end="")
         return 0
     database.sample_modules(sweep)

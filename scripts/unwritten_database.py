@@ -21,7 +21,7 @@ ENOUGH_GUESSES = 8  # that an operator accepts
 
 
 def with_gradients(results, inputs) -> None:
-    """Backward, and backward of that where it has one."""
+    """Backward, and backward of that where it has one; each also in the way that has none, which may be another."""
     inputs = [one for one in inputs if one.requires_grad]
     with contextlib.suppress(RuntimeError):
         for _ in range(2):
@@ -29,6 +29,7 @@ def with_gradients(results, inputs) -> None:
             if not results or not inputs:
                 return
             gradients = [torch.randn_like(one) for one in results]
+            torch.autograd.grad(results, inputs, gradients, retain_graph=True, allow_unused=True)
             results = torch.autograd.grad(results, inputs, gradients, create_graph=True, allow_unused=True)
 
 
@@ -89,7 +90,10 @@ def sample_by_hand(sweep) -> None:
 
 
 def guess(sweep, name: str) -> None:
-    """Calls an operator with guessed arguments, in a process of its own."""
+    """Calls an operator with guessed arguments, in a process of its own.
+
+    What it leaves unwritten then is only told: the arguments may be ones that it does not promise anything about.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -114,11 +118,9 @@ def guess(sweep, name: str) -> None:
     calls, nondeterministic, unwritten = json.loads(told)
     sweep.calls[name] += calls
     if calls:
-        sweep.guessed.add(name)
+        sweep.guessed[name] = {tuple(place) for place in unwritten}
     if nondeterministic:
         sweep.nondeterministic.add(name)
-    if unwritten:
-        sweep.unwritten[name] |= {tuple(place) for place in unwritten}
 
 
 def guess_the_rest(sweep) -> None:

@@ -230,6 +230,26 @@ def convolutions():
 
 
 @sample
+def weight_norm():
+    results, inputs = [], []
+    for dim, sizes in ((0, (4, 1, 1)), (2, (1, 1, 5))):
+        v, g = leaf(4, 3, 5), leaf(*sizes)
+        results.append(torch._weight_norm(v, g, dim))
+        inputs += [v, g]
+    return results, inputs
+
+
+@sample
+def what_only_other_operators_call():
+    aten._compute_linear_combination(torch.randn(3, 4, 4), torch.randn(2, 3))
+    x = torch.randn(3, 4).to_sparse_csr()
+    aten._convert_indices_from_csr_to_coo(x.crow_indices(), x.col_indices())
+    aten._convert_indices_from_coo_to_csr(torch.tensor([0, 0, 2, 3]), 5)
+    aten._nested_compute_contiguous_strides_offsets(torch.tensor([[2, 3], [4, 3]]))
+    return [], []
+
+
+@sample
 def optimizers():
     for kind in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.Adagrad):
         for options in ({"fused": True}, {"foreach": True}, {"foreach": False}):

@@ -143,7 +143,7 @@ class Sweep(TorchDispatchMode):
         self.seen = set()
         self.unwritten = collections.defaultdict(set)  # by name: ("result" or "argument", index), ("computed", 0)
         self.nondeterministic = set()
-        self.guessed = set()  # reached only with guessed arguments
+        self.guessed = {}  # reached only with guessed arguments: what is unwritten then
         self.memory = Memory()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
