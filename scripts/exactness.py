@@ -46,8 +46,38 @@ errors have to be the same **bits**, live bytes have to stay within the budget, 
 - *interrupted*: several times in one session an allocation fails somewhere in the steps and everything is let go; then the steps
   undisturbed. Both with everything forgotten and, where there is a mark under *moderate budget*, under that one with plans.
 - *in company*: beside a thread that draws from the default generator, allocates, and trains. What a trap draws then depends on what
-  the others draw, so the generator is not compared; where the steps draw at all, every value that was rebuilt is compared with what was
-  forgotten, and the others are compared with the plain run.
+  the others draw, so a tape of its draws is recorded, and the plain run that it is compared with gets the same ones; the generator itself
+  is not compared. Both with everything forgotten and under a budget.
+
+## What is guaranteed in company
+
+Training is rarely alone in its process. In each of these, gradients have the plain bits and the budget holds, or there is an error
+that says what happened; nothing is wrong without a word, and nothing grows without a bound.
+
+- **Other threads draw** from any generator, the default one included (loaders that augment, samplers, other training). Each stream is
+  what it would be without Reprise, a replay draws what the operator drew, and it touches no generator that the program can see. A replay
+  that would draw anything else is a `MismatchError`. An operator of the user's that draws past LibTorch's operators is kept if it is
+  tagged `nondeterministic_seeded`; if it is not tagged, `Verify` finds it.
+- **Other threads allocate.** Their bytes count, and what they want may make this thread's steps forget. The one that asks for more than
+  there is gets the `BudgetError`.
+- **Other threads train**, in sessions of their own, in the same one, or without any. While two steps are open the smaller budget holds
+  and the online policy rules; plans are followed again when a step is alone.
+- **Locks of others** (a generator's, a pool's that is taken by the deleter of a tensor's memory, Python's) may be held around any call of
+  LibTorch: Reprise never waits for one while it holds its own. `src/torch/arbiter.h` states the order, and debug builds check it.
+- **Forward here, backward there**, graphs that are freed on other threads, threads that end with graphs or steps, a thread for each step.
+- **Hooks and functions of the user's** write buffers in backward, also through `data()`: the values that recipes need are copied first.
+- **Errors** of any operator, hook or allocation, in forward or backward, caught or not; and the end of the process after them, with graphs
+  and sessions in global objects.
+- **fork()** at any time, also while other threads train, plan or write to disk. The child may exit, train and plan, in sessions of its own
+  and in copies of its parent's; a step that is open on the thread that forks goes on in both processes. Steps of other threads are not
+  open in the child. A store is copied, too: the child reads what was in memory, and what is on disk as long as its parent keeps it; it never
+  changes or removes a file of its parent's. What LibTorch and OpenMP cannot do after a fork (more than one thread inside of an
+  operator, a generator that another thread held) they cannot do here either. A child that was forked in the middle of a solve plans
+  without HiGHS: bounds are weaker, plans are proven as ever.
+- **Steps that change**: shapes, branches, lengths. What a session remembers is bounded (16 MiB and a sixteenth of the budget, 256
+  traces), the least used goes first, and where many steps in a row are new, only what comes again is planned.
+- **`reprise run`**: threads that train one after another share a session; a graph that the program keeps for ever does not keep steps from
+  ending.
 """
 
 REMAINS = """\
@@ -63,7 +93,8 @@ REMAINS = """\
 - Hooks set by hand on a single saved tensor are refused inside a step, as LibTorch does wherever default hooks are there.
 - The interpreter of TorchScript puts a `BudgetError` of an operator into an error of its own; the text is inside.
 - Another library's CPU allocator in front of Reprise's: only sessions without a budget work.
-- A recipe that was recorded under another default type of numbers is replayed under it; the setting belongs to the whole process.
+- The default type of numbers belongs to the whole process. An operator on whole numbers alone, or on no tensor at all, that was recorded
+  under another one is replayed under that one, and other threads see it meanwhile.
 """
 
 

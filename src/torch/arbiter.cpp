@@ -45,7 +45,7 @@ void Arbiter::put_aside(std::shared_ptr<void> things) {
 }
 
 void Arbiter::expect_free([[maybe_unused]] const char* before_what) {
-#ifndef NDEBUG
+#ifdef REPRISE_CHECK_LOCKS
   if (!outermost) return;
   std::fprintf(stderr, "reprise: the arbiter is held before %s: a lock of others could be waited for under it\n",
                before_what);

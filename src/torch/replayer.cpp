@@ -29,11 +29,13 @@ class BelowAutograd {
   at::RecordFunctionGuard recording_;
 };
 
-// The default type as it was. It belongs to the whole process, so it is only touched if it was another one.
+// The default type as it was. It belongs to the whole process, so it is only touched if it was another one and the
+// results may depend on it.
 class DefaultTypeAsRecorded {
  public:
-  explicit DefaultTypeAsRecorded(at::ScalarType type) : before_(libtorch::default_type()), changed_(type != before_) {
-    if (changed_) libtorch::default_type(type);
+  explicit DefaultTypeAsRecorded(std::optional<at::ScalarType> type)
+      : before_(libtorch::default_type()), changed_(type && *type != before_) {
+    if (changed_) libtorch::default_type(*type);
   }
   ~DefaultTypeAsRecorded() {
     if (changed_) libtorch::default_type(before_);
@@ -76,7 +78,7 @@ struct Call {
 
   const OperatorInfo* info = nullptr;
   bool grad_mode = true;
-  at::ScalarType default_type = at::kFloat;
+  std::optional<at::ScalarType> default_type;  // if the results may depend on it
   c10::SmallVector<Argument, 8> arguments;
   c10::SmallVector<Write, 2> writes;
   draws::Tape tape;
@@ -87,8 +89,8 @@ struct Call {
     const Recipe& recipe = recipes.operators[op];
     info = recipe.info;
     grad_mode = recipe.grad_mode;
-    default_type = recipe.default_type;
     tape = r.tapes[op];
+    bool has_fractions = false;
     const auto all_writes = recipes.writes_of(op);
     writes.append(all_writes.begin(), all_writes.end());
     for (const reprise::Argument& argument : recipes.arguments_of(op)) {
@@ -102,9 +104,11 @@ struct Call {
         for (std::uint32_t k = 0; k < argument.count; ++k) {
           const Reference& reference = recipes.references[argument.first + k];
           own.inputs.push_back({reference.value, reference.defined, recipes.view(reference.geometry)});
+          has_fractions |= reference.defined && !c10::isIntegralType(reference.geometry.dtype, true);
         }
       }
     }
+    if (!has_fractions) default_type = recipe.default_type;
   }
 };
 

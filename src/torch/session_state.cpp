@@ -304,7 +304,7 @@ void SessionState::plan_if_worth_it(const std::shared_ptr<Period>& period, Bytes
     ++jobs_;
   }
   struct Job final : PlanningJob {
-    std::shared_ptr<SessionState> session;
+    std::weak_ptr<SessionState> session;
     std::weak_ptr<Period> period;  // known to the session, or gone
     Bytes budget = 0;
     bool still_wanted() override {
@@ -313,16 +313,20 @@ void SessionState::plan_if_worth_it(const std::shared_ptr<Period>& period, Bytes
       return known && known->planning;  // not if it is a second time, after a fork right at the end of the first
     }
     void run(const std::atomic<bool>& cancelled) override {
-      if (const auto known = period.lock()) session->plan(known, budget, false, &cancelled);
+      const auto of = session.lock();
+      const auto known = period.lock();
+      if (!of || !known) return dropped();
+      of->plan(known, budget, false, &cancelled);
     }
     void dropped() noexcept override {
+      const auto of = session.lock();
       const auto known = period.lock();
       const Arbiter lock;
-      if (!known || std::exchange(known->planning, false)) --session->jobs_;
+      if (of && (!known || std::exchange(known->planning, false))) --of->jobs_;
     }
   };
   auto job = std::make_shared<Job>();
-  job->session = shared_from_this();
+  job->session = weak_from_this();
   job->period = period;
   job->budget = budget;
   plan_later(std::move(job));
