@@ -74,7 +74,7 @@ that says what happened; nothing is wrong without a word, and nothing grows with
   changes or removes a file of its parent's. What LibTorch and OpenMP cannot do after a fork (more than one thread inside of an
   operator, a generator that another thread held) they cannot do here either. A child that was forked in the middle of a solve plans
   without HiGHS: bounds are weaker, plans are proven as ever.
-- **Steps that change**: shapes, branches, lengths. What a session remembers is bounded (16 MiB and a sixteenth of the budget, 256
+- **Steps that change**: shapes, branches, lengths. What a session remembers is bounded (8 MiB and a sixteenth of the budget, 256
   traces), the least used goes first, and where many steps in a row are new, only what comes again is planned.
 - **`reprise run`**: threads that train one after another share a session; a graph that the program keeps for ever does not keep steps from
   ending.

@@ -1,11 +1,11 @@
 // The arbiter: one lock for all values of all recordings, and the order of locks in a process.
 //
 // Whatever others lock comes first: a generator, Python's interpreter, a pool of buffers, an allocator. Then come the
-// list of sessions that found their steps by themselves (automatic.h) and what is known about sequences
-// (checkpoint_sequential), which may be held by those who wait for the arbiter; then the arbiter, and below it the
-// small locks of the heap, the planning queue and the operator table, under which nothing of others happens at all. At
-// a fork all of them are taken, in this order (fork.h). An allocation may wait for the arbiter while its caller holds
-// any lock of others. So nobody may wait for such a lock while holding the arbiter:
+// registration of kernels (interception.h), the list of sessions that found their steps by themselves (automatic.h) and
+// what is known about sequences (checkpoint_sequential), which may be held by those who wait for the arbiter; then the
+// arbiter, and below it the small locks of the heap, the planning queue and the operator table, under which nothing of
+// others happens at all. At a fork all of them are taken, in this order (fork.h). An allocation may wait for the
+// arbiter while its caller holds any lock of others. So nobody may wait for such a lock while holding the arbiter:
 //
 // - no operator runs, nothing is allocated from LibTorch, and no function of the user's is called;
 // - a handle that may be the last one is not dropped but put aside with `discard`: what it frees (a deleter of

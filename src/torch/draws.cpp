@@ -153,6 +153,7 @@ Interception& interception() {
       *new Interception(libtorch::key_of_draws, draws, c10::KernelFunction::makeFromBoxedFunction<&on_draw>());
   return one;
 }
+const bool made = (interception(), true);  // when the library is loaded: a fork may come at any time after that
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include "torch/arbiter.h"
 #include "torch/automatic.h"
 #include "torch/heap.h"
+#include "torch/interception.h"
 #include "torch/operators.h"
 #include "torch/planning.h"
 #include "torch/session_state.h"
@@ -12,9 +13,10 @@
 namespace reprise {
 namespace {
 
-// The first two are held by those who wait for the arbiter, never the other way round; the last three are waited for by
-// those who hold it.
+// The first three are held by those who wait for the arbiter, never the other way round; the last three are waited for
+// by those who hold it.
 void before() {
+  Interception::lock_for_fork();
   automatic::lock_for_fork();
   lock_sequences_for_fork();
   Arbiter::lock_for_fork();
@@ -30,6 +32,7 @@ void in_parent() {
   Arbiter::unlock_after_fork();
   unlock_sequences_after_fork();
   automatic::unlock_after_fork();
+  Interception::unlock_after_fork();
 }
 
 void in_child() {
@@ -40,6 +43,7 @@ void in_child() {
   Arbiter::unlock_after_fork();
   unlock_sequences_after_fork();
   automatic::unlock_after_fork();
+  Interception::unlock_after_fork();
 }
 
 }  // namespace

@@ -3,7 +3,14 @@
 #include <memory>
 #include <utility>
 
+#include "torch/arbiter.h"
+
 namespace reprise {
+namespace {
+
+constinit std::mutex registering;  // one thread at a time, for all of them
+
+}  // namespace
 
 // Told of every operator that there is and will be, under the dispatcher's lock: nothing can be registered there.
 class Interception::Listener final : public c10::OpRegistrationListener {
@@ -21,28 +28,36 @@ class Interception::Listener final : public c10::OpRegistrationListener {
 };
 
 Interception::Interception(c10::DispatchKey key, bool (*wanted)(const c10::OperatorHandle&), c10::KernelFunction kernel)
-    : key_(key), wanted_(wanted), kernel_(std::move(kernel)) {
-  auto& dispatcher = c10::Dispatcher::singleton();
-  registrations_.push_back(dispatcher.registerFallback(key, c10::KernelFunction::makeFallthrough(), "reprise"));
-  registrations_.push_back(dispatcher.addRegistrationListener(std::make_unique<Listener>(*this)));
-  update();
-}
+    : key_(key), wanted_(wanted), kernel_(std::move(kernel)) {}
 
 void Interception::update() {
   if (!any_brought_.load(std::memory_order_acquire)) return;
-  const std::scoped_lock lock(registering_);
+  Arbiter::expect_free("kernels are registered");
+  const std::scoped_lock lock(registering);
+  auto& dispatcher = c10::Dispatcher::singleton();
+  if (!std::exchange(listening_, true)) {
+    registrations_.push_back(dispatcher.registerFallback(key_, c10::KernelFunction::makeFallthrough(), "reprise"));
+    registrations_.push_back(dispatcher.addRegistrationListener(std::make_unique<Listener>(*this)));
+  }
   std::vector<c10::OperatorHandle> brought;
   {
     const std::scoped_lock inner(brought_mutex_);
     brought = std::exchange(brought_, {});
-    any_brought_.store(false, std::memory_order_release);
   }
-  auto& dispatcher = c10::Dispatcher::singleton();
   for (const c10::OperatorHandle& op : brought) {
     if (!op.hasSchema() || !wanted_(op) || !registered_.insert(c10::toString(op.operator_name())).second) continue;
     registrations_.push_back(
         dispatcher.registerImpl(op.operator_name(), key_, kernel_, std::nullopt, nullptr, "reprise"));
   }
+  const std::scoped_lock inner(brought_mutex_);
+  any_brought_.store(!brought_.empty(), std::memory_order_release);
+}
+
+void Interception::lock_for_fork() {
+  registering.lock();
+}
+void Interception::unlock_after_fork() {
+  registering.unlock();
 }
 
 }  // namespace reprise

@@ -17,11 +17,18 @@ namespace reprise {
 
 class Interception {
  public:
-  // Operators for which `wanted` says so are called through the kernel. Made once for a key, and never destroyed.
+  // Operators for which `wanted` says so are called through the kernel, from the first update on. Made once for a key,
+  // when the library is loaded, and never destroyed.
   Interception(c10::DispatchKey key, bool (*wanted)(const c10::OperatorHandle&), c10::KernelFunction kernel);
 
-  // Sees to operators that libraries have brought since the last time. Cheap if there are none. Any thread.
+  // Sees to all operators, and later to those that libraries have brought since the last time. Cheap if there are none.
+  // Any thread; not under the arbiter, because the dispatcher has a lock of its own.
   void update();
+
+  // fork() copies only the thread that calls it: no other may be registering then, with the dispatcher's lock. Comes
+  // before all other locks of ours.
+  static void lock_for_fork();
+  static void unlock_after_fork();
 
  private:
   class Listener;
@@ -30,8 +37,8 @@ class Interception {
   const c10::KernelFunction kernel_;
   std::mutex brought_mutex_;  // of the next two; taken under the dispatcher's lock, which is never taken under it
   std::vector<c10::OperatorHandle> brought_;
-  std::atomic<bool> any_brought_ = false;
-  std::mutex registering_;  // of the rest: one thread registers at a time
+  std::atomic<bool> any_brought_ = true;
+  bool listening_ = false;
   std::set<std::string> registered_;
   std::vector<c10::RegistrationHandleRAII> registrations_;
 };

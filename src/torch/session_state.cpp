@@ -14,7 +14,7 @@ namespace reprise {
 namespace {
 
 // What the periods that a session knows may take, beside a sixteenth of its budget.
-constexpr Bytes bytes_of_periods = 16 << 20;
+constexpr Bytes bytes_of_periods = 8 << 20;
 constexpr int most_jobs = 16;         // of planning, that wait or run
 constexpr int many_new = 8;           // in a row: steps differ, and only what comes again is planned
 constexpr int cost_measurements = 4;  // after so many steps the least of the costs is taken for the truth

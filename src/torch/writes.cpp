@@ -63,6 +63,7 @@ Interception& interception() {
       *new Interception(libtorch::key_of_writes, writes, c10::KernelFunction::makeFromBoxedFunction<&on_write>());
   return one;
 }
+const bool made = (interception(), true);  // when the library is loaded: a fork may come at any time after that
 
 }  // namespace
 
