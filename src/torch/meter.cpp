@@ -75,8 +75,12 @@ Bytes reserve(Bytes bytes, Bytes ceiling) {
 
 [[gnu::noinline]] Bytes press_and_reserve(Bytes bytes) {
   const Pressure press = settings.pressure.load(std::memory_order_acquire);
-  while (press != nullptr && press(bytes)) {
-    if (const Bytes now = reserve(bytes, settings.ceiling.load(relaxed)); now != 0) return now;
+  // Another thread may take what was freed, or the reserve: then it is pressed again, so that an error is the policy's.
+  for (int refused = 0; press != nullptr && refused < 100;) {
+    const bool freed = press(bytes);
+    const Bytes most = (freed ? settings.ceiling : settings.limit).load(relaxed);
+    if (const Bytes now = reserve(bytes, most); now != 0) return now;
+    refused += freed ? 0 : 1;
   }
   if (const Bytes now = reserve(bytes, settings.limit.load(relaxed)); now != 0) return now;
   no_memory("over the limit", bytes);
