@@ -526,6 +526,7 @@ class OperatorCall {
 // What a start callback returns for its end callback: it lives as long as the operator runs.
 struct Context final : at::ObserverContext {
   std::optional<draws::Recorder> drawn;  // of one that is recorded
+  writes::Written written;               // by one that is not
   bool cpu_time = false;                 // of the two clocks
   double start = 0;
 
@@ -571,14 +572,16 @@ std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& call)
   begin_period_if_over();
   if (!here.recording) return nullptr;  // a step that is not recorded has begun
   Recording& r = *here.recording;
-  const writes::Written written = writes::written_by(*info, call.inputs());
+  writes::Written written = writes::written_by(*info, call.inputs());
   writes::save_contents(written);
+  auto context = std::make_unique<Context>();
   if (r.pending() == 0 && !at::GradMode::is_enabled()) {  // not recorded, but it changes what it writes
-    writes::take_over(written);
-    return nullptr;
+    if (written.empty()) return nullptr;
+    context->written = std::move(written);
+    ++here.inside;
+    return context;
   }
   if (r.executor) r.executor->before(r, r.moment);  // may run operators: not under the lock
-  auto context = std::make_unique<Context>();
   context->drawn.emplace();
   try {
     const Arbiter lock;
@@ -598,7 +601,8 @@ void on_operator_end(const at::RecordFunction& call, at::ObserverContext* given)
   ThreadState& here = this_thread();
   --here.inside;
   Context& context = *static_cast<Context*>(given);
-  if (!context.drawn || !here.recording) return;
+  if (!context.drawn) return writes::take_over(context.written);
+  if (!here.recording) return;
   Recording& r = *here.recording;
   const Id op = r.current;
   {
