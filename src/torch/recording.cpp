@@ -102,6 +102,7 @@ Recording::~Recording() {
 }
 
 void Recording::end() {
+  sealed = true;
   for (Id v = 0; v < static_cast<Id>(live.size()); ++v) {
     if (!live[v].hooks.empty() || needed(v)) continue;
     let_go(v);
@@ -177,7 +178,7 @@ void Recording::diverge(const std::string& why, std::optional<std::size_t> outpu
 void Recording::renumber_extra(std::size_t from, std::size_t to) {
   if (from == to) return;
   const auto renumbered = [&](Id value) {
-    return static_cast<std::size_t>(value) < from ? value
+    return value < static_cast<Id>(from) ? value
                                                   : static_cast<Id>(static_cast<std::size_t>(value) - from + to);
   };
   for (std::size_t i = 0; i < extra_.size(); ++i) {

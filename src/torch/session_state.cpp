@@ -162,7 +162,6 @@ std::shared_ptr<Recording> SessionState::begin_region() {
 }
 
 void SessionState::end_region(Recording& r) {
-  r.sealed = true;
   r.end();
   if (!r.following && !r.recipes->operators.empty()) region_recipes_ = r.recipes;
 }
