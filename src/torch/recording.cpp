@@ -178,8 +178,7 @@ void Recording::diverge(const std::string& why, std::optional<std::size_t> outpu
 void Recording::renumber_extra(std::size_t from, std::size_t to) {
   if (from == to) return;
   const auto renumbered = [&](Id value) {
-    return value < static_cast<Id>(from) ? value
-                                                  : static_cast<Id>(static_cast<std::size_t>(value) - from + to);
+    return value < static_cast<Id>(from) ? value : static_cast<Id>(static_cast<std::size_t>(value) - from + to);
   };
   for (std::size_t i = 0; i < extra_.size(); ++i) {
     LiveValue& state = live[to + i] = std::move(live[from + i]);

@@ -120,5 +120,45 @@ TEST_F(Faults, WhileAPlanIsFollowed) {
   EXPECT_TRUE(session.summary().followed_plan) << "still, or again";
 }
 
+// Saves a tensor that no operator has seen.
+struct Remembers : torch::autograd::Function<Remembers> {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& beside) {
+    context->save_for_backward({beside});
+    return x.clone();
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    return {gradients[0] * context->get_saved_variables()[0], at::Tensor()};
+  }
+};
+
+TEST(FaultsInWrites, AnOperatorThatWritesFailsInTheMiddleOfAStepThatIsFollowed) {
+  SessionOptions options;
+  options.forget_everything = true;
+  options.planning_time = std::chrono::milliseconds(0);
+  Session session(options);
+  const auto weight = torch::ones({64}, torch::requires_grad());
+  std::vector<Snapshot> expected;
+  for (int i = 0; i < 6; ++i) {
+    weight.mutable_grad().reset();
+    const auto step = session.step();
+    const auto h = Remembers::apply(torch::tanh(weight), torch::full({64}, 0.5));
+    at::Tensor out = torch::empty({0});
+    if (i % 2 == 1) meter::fail_after(0);
+    try {
+      const torch::NoGradGuard no_grad;
+      at::sin_out(out, h);
+    } catch (const std::bad_alloc&) {
+    }
+    meter::fail_after(-1);
+    auto loss = torch::exp(h);
+    for (int k = 0; k < 10; ++k) loss = torch::tanh(loss * 1.1);
+    loss.sum().backward();
+    const auto gradient = testing::snapshots({weight.grad()});
+    if (i == 0) expected = gradient;
+    EXPECT_EQ(difference(expected, gradient), "") << "step " << i;
+  }
+}
+
 }  // namespace
 }  // namespace reprise
