@@ -184,7 +184,8 @@ class Recording : public std::enable_shared_from_this<Recording> {
   // A pass of backward has ended. True: everything that was saved since the one before is gone, and what is still
   // pending is older.
   [[nodiscard]] bool end_backward();
-  // Its thread records elsewhere from now on: only what pending saved tensors need stays, and its recipes do not change.
+  // Its thread records elsewhere from now on: only what pending saved tensors need stays, and its recipes do not
+  // change.
   void end();
 
   // ---- the operator that runs ----
