@@ -59,11 +59,6 @@ class InBackward {
   bool ended_ = false;
 };
 
-int pending(const Recording& recording) {
-  const Arbiter lock;
-  return recording.pending();
-}
-
 class WatchedEngine final : public Engine {
  public:
   std::unique_ptr<torch::autograd::SavedVariableHooks> get_default_saved_variable_hooks() override {
@@ -88,7 +83,7 @@ class WatchedEngine final : public Engine {
       const bool complete = in_backward->end();
       in_backward.reset();
       // Without steps of the user's, a graph that the program keeps for ever would be in one endless period.
-      if (pending(*recording) == 0 || (complete && automatic::is_on())) end_period();
+      if (recording->pending() == 0 || (complete && automatic::is_on())) end_period();
     } else if (!recording) {
       automatic::end_step();
     }

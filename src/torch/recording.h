@@ -132,7 +132,7 @@ class Recording : public std::enable_shared_from_this<Recording> {
   Id add_from_outside(c10::StorageImpl*, const libtorch::Version&, std::uint32_t expected_version);
   // A value of the recipes that are followed has been met for the first time.
   void adopt_from_outside(Id value, const at::Tensor&);
-  // Its storage was written by someone who was not recorded, or is not what it was.
+  // Its storage was written by someone who was not recorded.
   [[nodiscard]] bool written_unseen(Id value) const;
   Id add_made(c10::StorageImpl*, Id op);
   // The storage has this value's contents from now on, and no longer those of the value it was bound to.

@@ -175,17 +175,15 @@ TEST(ChangingSteps, OnceTheyDifferOnlyWhatComesAgainIsPlanned) {
     net.drop_gradient();
   }
   session.wait_for_plan();
-  EXPECT_LE(session.summary().plans, 10);
+  const int before = session.summary().plans;
+  EXPECT_LE(before, 10);
   for (int i = 0; i < 2; ++i) {
     const auto step = session.step();
     net.loss(60).backward();
     net.drop_gradient();
   }
-  const int before = session.summary().plans;
   session.wait_for_plan();
-  EXPECT_GE(session.summary().plans, before);
-  const auto step = session.step();
-  net.loss(60).backward();
+  EXPECT_EQ(session.summary().plans, before + 1);
 }
 
 // ---- lists of tensors ----
