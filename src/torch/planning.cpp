@@ -49,7 +49,7 @@ void rehearse_planning() {
   (void)make_plan(trace, options);
 }
 
-// The same for the solver. Loading it runs code of others.
+// The same for the solver.
 void rehearse_solver() {
   LinearProgram program;
   const int x = program.variable(1, 0, 1);
@@ -62,6 +62,15 @@ Planning& planning();
 
 class Planning {
  public:
+  // Without the lock: what is loaded here may be waiting for a fork, and a fork for the lock. Two threads may come here
+  // at once; the end is announced when the first of them is done.
+  void prepare() {
+    if (prepared_) return;
+    rehearse_planning();
+    if (solver_available()) rehearse_solver();
+    if (!prepared_.exchange(true)) announced_ = std::atexit([] { planning().end(); }) == 0;
+  }
+
   bool add(std::shared_ptr<PlanningJob> job) {
     {
       const std::scoped_lock lock(mutex_);
@@ -111,14 +120,11 @@ class Planning {
   }
 
  private:
-  // With the lock. False: the system has no thread or no memory for us.
+  // With the lock. False: nothing was prepared, or the system has no thread or no memory for us.
   bool have_thread() {
     if (thread_.joinable()) return true;
+    if (!announced_) return false;
     try {
-      if (!announced_) {
-        rehearse_planning();
-        announced_ = std::atexit([] { planning().end(); }) == 0;
-      }
       const SignalsBlocked blocked;
       thread_ = std::thread([this] { work(); });
     } catch (const std::exception&) {
@@ -129,11 +135,6 @@ class Planning {
   }
 
   void work() {
-    // Not where a job is added: the arbiter may be held there.
-    if (solver_available() && !solver_rehearsed_.exchange(true)) {
-      rehearse_solver();
-      std::atexit([] { planning().end(); });  // now it is called before what the solver has at the end
-    }
     std::unique_lock lock(mutex_);
     while (true) {
       changed_.wait(lock, [this] { return ending_ || !jobs_.empty(); });
@@ -161,14 +162,13 @@ class Planning {
     job.dropped();
   }
 
-  std::mutex mutex_;  // of all below
+  std::atomic<bool> prepared_{false}, announced_{false};  // announced: the end of the process will be told to us
+  std::mutex mutex_;                                      // of all below
   std::condition_variable changed_;
   std::deque<std::shared_ptr<PlanningJob>> jobs_;
   std::shared_ptr<PlanningJob> running_;
   std::uint64_t added_ = 0, done_ = 0;
   std::atomic<bool> ending_{false};
-  bool announced_ = false;  // the end of the process will be told to us
-  std::atomic<bool> solver_rehearsed_{false};
   std::thread thread_;  // joinable: it is there
   pid_t process_ = 0;   // that started it
 };
@@ -180,6 +180,9 @@ Planning& planning() {
 
 }  // namespace
 
+void prepare_planning() {
+  planning().prepare();
+}
 bool plan_later(std::shared_ptr<PlanningJob> job) {
   return planning().add(std::move(job));
 }

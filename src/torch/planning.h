@@ -30,7 +30,12 @@ class PlanningJob {
   virtual void dropped() noexcept {}
 };
 
-// Behind the jobs that are there. False: it was dropped, because the process is about to end.
+// Loads the solver, and makes the tables that planning needs, on a thread of the program: the process may exit while the
+// planning thread would do it, and then destroy them under its hands. Requires that the arbiter is not held. Jobs that
+// are added before it was called are dropped.
+void prepare_planning();
+
+// Behind the jobs that are there. False: it was dropped, because the process is about to end or nothing was prepared.
 bool plan_later(std::shared_ptr<PlanningJob>);
 
 // Until all jobs that were there are done or dropped.

@@ -67,6 +67,7 @@ Session::Session(SessionOptions options) {
                     " ms: it must not be negative");
   }
   meter::keep_heap();
+  prepare_planning();
   state_ = std::make_shared<SessionState>(std::move(options));
 }
 Session::~Session() = default;

@@ -161,6 +161,17 @@ void train_and_open(Open&& open) {
   open(session);
 }
 
+// While the planning thread is about to start, starts, and makes what it needs for the first time.
+TEST_F(ExitDeathTest, IsCleanRightAfterTheFirstPlanWasAskedFor) {
+  for (const int microseconds : {0, 100, 200, 400, 700, 1000, 1500, 2500}) {
+    EXPECT_EXIT(train_and_open([=](Session&) {
+                  usleep(microseconds);
+                  end();
+                }),
+                ::testing::ExitedWithCode(3), "");
+  }
+}
+
 TEST_F(ExitDeathTest, IsCleanInsideAStepWhilePlansAreMade) {
   EXPECT_EXIT(train_and_open([](Session& session) {
                 const auto step = session.step();

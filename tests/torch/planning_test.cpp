@@ -31,7 +31,12 @@ struct Job final : PlanningJob {
   void dropped() noexcept override { log += name + " is dropped\n"; }
 };
 
-TEST(Planning, JobsRunInTheirOrderAndThoseThatNobodyWantsAnyMoreAreDropped) {
+class Planning : public ::testing::Test {
+ protected:
+  Planning() { prepare_planning(); }
+};
+
+TEST_F(Planning, JobsRunInTheirOrderAndThoseThatNobodyWantsAnyMoreAreDropped) {
   std::string log;
   for (const char* name : {"one", "two", "three"}) {
     auto job = std::make_shared<Job>(log, name);
@@ -42,7 +47,7 @@ TEST(Planning, JobsRunInTheirOrderAndThoseThatNobodyWantsAnyMoreAreDropped) {
   EXPECT_EQ(log, "one runs\ntwo is dropped\nthree runs\n");
 }
 
-TEST(Planning, AJobThatThrowsIsDroppedAndTheNextOneRuns) {
+TEST_F(Planning, AJobThatThrowsIsDroppedAndTheNextOneRuns) {
   std::string log;
   auto job = std::make_shared<Job>(log, "one");
   job->work = [](auto&) { throw std::runtime_error("no"); };
@@ -52,7 +57,7 @@ TEST(Planning, AJobThatThrowsIsDroppedAndTheNextOneRuns) {
   EXPECT_EQ(log, "one runs\none is dropped\ntwo runs\n");
 }
 
-TEST(Planning, AJobIsGoneWhenItIsDone) {
+TEST_F(Planning, AJobIsGoneWhenItIsDone) {
   std::string log;
   auto job = std::make_shared<Job>(log, "one");
   const std::weak_ptr<Job> watched = job;
@@ -61,7 +66,7 @@ TEST(Planning, AJobIsGoneWhenItIsDone) {
   EXPECT_TRUE(watched.expired());
 }
 
-TEST(Planning, TheChildOfAForkDoesAllJobsThatWereNotDone) {
+TEST_F(Planning, TheChildOfAForkDoesAllJobsThatWereNotDone) {
   std::string log;
   std::atomic<bool> begun = false, go_on = false;
   auto first = std::make_shared<Job>(log, "one");
@@ -96,7 +101,7 @@ struct LooksAtTheEnd {
 };
 LooksAtTheEnd looks_at_the_end;
 
-TEST(Planning, TheEndOfTheProcessCancelsTheJobThatRunsAndDropsTheOthers) {
+TEST_F(Planning, TheEndOfTheProcessCancelsTheJobThatRunsAndDropsTheOthers) {
   std::string log;
   std::atomic<bool> begun = false;
   const int code = in_child(
