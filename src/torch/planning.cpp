@@ -99,6 +99,7 @@ class Planning {
       const std::scoped_lock lock(mutex_);
       ending_ = true;
       waiting.swap(jobs_);
+      if (running_) running_->cancel();
       changed_.notify_all();
     }
     // The child of something like fork() that calls no handlers has a copy of the object, and no thread.
@@ -156,7 +157,7 @@ class Planning {
 
   void do_or_drop(PlanningJob& job) {
     try {
-      if (job.still_wanted()) return job.run(ending_);
+      if (job.still_wanted()) return job.run();
     } catch (...) {  // out of memory: there is nobody to tell but the job
     }
     job.dropped();
@@ -168,7 +169,7 @@ class Planning {
   std::deque<std::shared_ptr<PlanningJob>> jobs_;
   std::shared_ptr<PlanningJob> running_;
   std::uint64_t added_ = 0, done_ = 0;
-  std::atomic<bool> ending_{false};
+  bool ending_ = false;
   std::thread thread_;  // joinable: it is there
   pid_t process_ = 0;   // that started it
 };

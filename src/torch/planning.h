@@ -22,17 +22,23 @@ class PlanningJob {
 
   // Asked on the planning thread, without a lock, right before it would run. False: it is dropped.
   [[nodiscard]] virtual bool still_wanted() { return true; }
-  // On the planning thread. Ends soon once `cancelled` is true. In the child of a fork it may begin a second time: what
+  // On the planning thread. Ends soon once it is cancelled. In the child of a fork it may begin a second time: what
   // it did before the fork, it did in the child, too, as far as that happened under the arbiter.
-  virtual void run(const std::atomic<bool>& cancelled) = 0;
+  virtual void run() = 0;
   // It will not run. On the planning thread, on one that adds it, or on the one that exits; only the second may hold
   // the arbiter.
   virtual void dropped() noexcept {}
+
+  void cancel() noexcept { cancelled_ = true; }
+  [[nodiscard]] const std::atomic<bool>& cancelled() const { return cancelled_; }
+
+ private:
+  std::atomic<bool> cancelled_{false};
 };
 
-// Loads the solver, and makes the tables that planning needs, on a thread of the program: the process may exit while the
-// planning thread would do it, and then destroy them under its hands. Requires that the arbiter is not held. Jobs that
-// are added before it was called are dropped.
+// Loads the solver, and makes the tables that planning needs, on a thread of the program: the process may exit while
+// the planning thread would do it, and then destroy them under its hands. Requires that the arbiter is not held. Jobs
+// that are added before it was called are dropped.
 void prepare_planning();
 
 // Behind the jobs that are there. False: it was dropped, because the process is about to end or nothing was prepared.

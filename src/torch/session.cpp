@@ -70,9 +70,15 @@ Session::Session(SessionOptions options) {
   prepare_planning();
   state_ = std::make_shared<SessionState>(std::move(options));
 }
-Session::~Session() = default;
+Session::~Session() {
+  if (state_) state_->give_up_planning();
+}
 Session::Session(Session&&) noexcept = default;
-Session& Session::operator=(Session&&) noexcept = default;
+Session& Session::operator=(Session&& other) noexcept {
+  if (state_ && this != &other) state_->give_up_planning();
+  state_ = std::move(other.state_);
+  return *this;
+}
 
 Step Session::step() {
   if (const SessionState* const open = this_thread().step) {

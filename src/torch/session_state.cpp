@@ -311,11 +311,11 @@ void SessionState::plan_if_worth_it(const std::shared_ptr<Period>& period, Bytes
       const Arbiter lock;
       return known && known->planning;  // not if it is a second time, after a fork right at the end of the first
     }
-    void run(const std::atomic<bool>& cancelled) override {
+    void run() override {
       const auto of = session.lock();
       const auto known = period.lock();
       if (!of || !known) return dropped();
-      of->plan(known, budget, false, &cancelled);
+      of->plan(known, budget, false, this);
     }
     void dropped() noexcept override {
       const auto of = session.lock();
@@ -331,13 +331,13 @@ void SessionState::plan_if_worth_it(const std::shared_ptr<Period>& period, Bytes
   plan_later(std::move(job));
 }
 
-void SessionState::plan(const std::shared_ptr<Period>& period, Bytes budget, bool only_from_folder,
-                        const std::atomic<bool>* cancelled) {
+void SessionState::plan(const std::shared_ptr<Period>& period, Bytes budget, bool only_from_folder, PlanningJob* job) {
   Period known;
   {
     const Arbiter lock;
     known = *period;
     period->outgrown = false;
+    if (job) running_ = job;
   }
   std::optional<Bridge> bridge;
   PlanResult result;
@@ -348,7 +348,7 @@ void SessionState::plan(const std::shared_ptr<Period>& period, Bytes budget, boo
     PlanOptions planning;
     planning.budget = budget;
     planning.time_limit = options.planning_time;
-    planning.cancel = cancelled;
+    planning.cancel = job ? &job->cancelled() : nullptr;
     planning.start = known.plan;
     if (const auto stored = read_from_folder(options.plans, bridge->trace(), budget)) {
       result.status = PlanStatus::feasible;
@@ -365,6 +365,7 @@ void SessionState::plan(const std::shared_ptr<Period>& period, Bytes budget, boo
     failure = error.what();
   }
   const Arbiter lock;
+  if (job) running_ = nullptr;
   period->planning = false;
   --jobs_;
   if (only_from_folder && !result.has_plan()) return;
@@ -381,6 +382,11 @@ void SessionState::plan(const std::shared_ptr<Period>& period, Bytes budget, boo
   period->smallest_feasible = result.smallest_feasible;
   period->schedule = std::move(schedule);
   if (result.has_plan()) period->plan = std::move(result.plan);
+}
+
+void SessionState::give_up_planning() {
+  const Arbiter lock;
+  if (running_) running_->cancel();
 }
 
 void SessionState::wait_for_plans() {

@@ -13,6 +13,7 @@
 #include "reprise/torch/session.h"
 #include "torch/executor.h"
 #include "torch/known_periods.h"
+#include "torch/planning.h"
 #include "torch/recording.h"
 
 namespace reprise {
@@ -53,6 +54,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   // From now on the period of the last complete step follows this plan. Throws BadInput. Not under the lock.
   void use(Plan);
   // Until no planning of this session is under way. Not under the lock.
+  // Nobody is going to use the plan that is being made.
+  void give_up_planning();
   void wait_for_plans();
 
   // ---- policy ----
@@ -89,8 +92,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   void remember(Recording&);
   void learn_from(Recording&);
   void plan_if_worth_it(const std::shared_ptr<Period>&, Bytes budget);
-  // Not under the lock, unless only the folder is looked at.
-  void plan(const std::shared_ptr<Period>&, Bytes budget, bool only_from_folder, const std::atomic<bool>* cancelled);
+  // Not under the lock, unless only the folder is looked at. `job`: nullptr, or the one that does it.
+  void plan(const std::shared_ptr<Period>&, Bytes budget, bool only_from_folder, PlanningJob* job);
   [[nodiscard]] std::shared_ptr<Period> longest_of_last_step() const;
 
   [[nodiscard]] std::shared_ptr<Recording> begin_region();
@@ -104,6 +107,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   int ended_in_step_ = 0, planned_in_step_ = 0;  // periods, and those that followed their plan to the end
   int since_recorded_ = 0;                       // steps that ran plainly, since the last one that was recorded
   int jobs_ = 0;                                 // of planning
+  PlanningJob* running_ = nullptr;               // one of them
   bool plan_given_ = false;                      // by the user, so that values are forgotten without a budget, too
   std::set<std::pair<const OperatorInfo*, Id>> distrusted_;
   std::set<std::string> module_names_;

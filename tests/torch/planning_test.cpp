@@ -24,9 +24,9 @@ struct Job final : PlanningJob {
 
   Job(std::string& to, std::string called) : log(to), name(std::move(called)) {}
   bool still_wanted() override { return wanted; }
-  void run(const std::atomic<bool>& cancelled) override {
+  void run() override {
     log += name + " runs\n";
-    work(cancelled);
+    work(cancelled());
   }
   void dropped() noexcept override { log += name + " is dropped\n"; }
 };

@@ -169,6 +169,28 @@ TEST(SessionPlan, IsNotMadeIfThereIsNoTimeForIt) {
   EXPECT_EQ(session.summary().plans, 0);
 }
 
+TEST(SessionPlan, IsGivenUpIfTheSessionIsGoneSoThatTheNextOneGetsIts) {
+  SmallTraining training(60);  // too many layers to find the best plan at once
+  const auto start = std::chrono::steady_clock::now();
+  {
+    Session gone(within(training.budget(0.6), std::chrono::minutes(10)));
+    {
+      const auto step = gone.step();
+      (void)training.step();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ASSERT_TRUE(gone.summary().planning);
+  }
+  Session session(within(training.budget(0.6), std::chrono::milliseconds(100)));
+  {
+    const auto step = session.step();
+    (void)training.step();
+  }
+  session.wait_for_plan();
+  EXPECT_TRUE(session.plan());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::minutes(5));
+}
+
 TEST(SessionPlan, IsKeptForEveryShape) {
   SmallTraining training;
   Session session(within(training.budget(0.6), soon));
