@@ -22,6 +22,7 @@
 #include "torch/meter.h"
 
 namespace reprise::benchmarks {
+using namespace internal;
 namespace {
 
 std::string today() {

@@ -11,6 +11,7 @@
 #include "report/svg.h"
 
 namespace reprise::benchmarks {
+using namespace internal;
 namespace {
 
 // In units of the picture.

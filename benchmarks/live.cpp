@@ -12,6 +12,7 @@
 #include "torch/meter.h"
 
 namespace reprise::benchmarks {
+using namespace internal;
 namespace {
 
 void tell(const Settings& settings, const NotKept& error) {

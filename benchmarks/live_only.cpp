@@ -8,6 +8,7 @@
 #include "torch/meter.h"
 
 namespace reprise::benchmarks {
+using namespace internal;
 namespace {
 
 // A share needs the plain peak, and that a plain step. Bytes do not: then the side is really alone.

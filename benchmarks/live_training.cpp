@@ -10,6 +10,7 @@
 #include "torch/meter.h"
 
 namespace reprise::benchmarks {
+using namespace internal;
 namespace {
 
 constexpr std::uint64_t model_seed = 0, step_seed = 1;

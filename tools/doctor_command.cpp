@@ -7,10 +7,11 @@
 
 #include "doctor_options.h"
 #include "libtorch_program.h"
-#include "plan/highs.h"
+#include "plan/bounds/highs.h"
 #include "reprise/trace/amount.h"
 
 namespace reprise::tools {
+using namespace internal;
 namespace {
 
 using State = Finding::State;

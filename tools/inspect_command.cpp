@@ -11,6 +11,7 @@
 #include "trace/json_file.h"
 
 namespace reprise::tools {
+using namespace internal;
 namespace {
 
 struct InspectArguments {

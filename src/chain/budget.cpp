@@ -8,6 +8,7 @@
 #include "reprise/trace/error.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 [[noreturn]] void fail(Bytes budget, const PlanResult& result) {

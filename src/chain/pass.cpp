@@ -9,6 +9,7 @@
 #include "reprise/trace/error.h"
 
 namespace reprise {
+using namespace internal;
 
 ChainScript::ChainScript(const ChainForm& form, Plan what) : plan(std::move(what)), last_get(plan.actions.size(), 0) {
   const Simulation proof = simulate(chain_trace(form), plan, {.record_live = false});

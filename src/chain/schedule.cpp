@@ -11,6 +11,7 @@
 #include "reprise/trace/error.h"
 
 namespace reprise {
+using namespace internal;
 
 Plan plan_of_steps(const ChainForm& form, const ChainSteps& steps, Bytes budget) {
   StepWriter writer(form.tapes, form.packed, form.disk);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace reprise {
+namespace reprise::internal {
 
 void StepWriter::grow(Id state) {
   const auto size = static_cast<std::size_t>(state) + 1;
@@ -103,4 +103,4 @@ void StepWriter::write(const ChainSteps& steps) {
   }
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

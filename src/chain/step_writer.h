@@ -8,7 +8,7 @@
 #include "reprise/plan/chain_steps.h"
 #include "reprise/trace/plan.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 // Writes actions step by step, so that a chain can execute the first ones before the last ones are known. Of the form
 // it uses only what is known from the start (tapes, places); the number of layers is told when it is known.
@@ -53,4 +53,4 @@ class StepWriter {
   std::vector<Action> actions_;
 };
 
-}  // namespace reprise
+}  // namespace reprise::internal

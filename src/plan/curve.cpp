@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "plan/search.h"
+#include "plan/search/search.h"
 #include "reprise/plan/smallest.h"
 #include "reprise/trace/error.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 constexpr int most_points = 1000;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 constexpr std::size_t absent = std::numeric_limits<std::size_t>::max();
@@ -83,4 +83,4 @@ Plan with_drops(const Trace& trace, const Timeline& timeline, std::vector<Tier> 
   return plan;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

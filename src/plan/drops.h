@@ -6,7 +6,7 @@
 #include "reprise/trace/plan.h"
 #include "reprise/trace/timeline.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 // The plan that takes these actions (none of them a drop) and drops every value right after its last use before it is
 // made again, at once if it has none. For a given list this is the smallest memory at every action, so no planner
@@ -14,4 +14,4 @@ namespace reprise {
 [[nodiscard]] Plan with_drops(const Trace&, const Timeline&, std::vector<Tier> tiers,
                               const std::vector<Action>& actions, Bytes budget);
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -5,16 +5,17 @@
 #include <algorithm>
 #include <cctype>
 
-#include "plan/best.h"
-#include "plan/bound.h"
+#include "plan/bounds/bound.h"
 #include "plan/drops.h"
-#include "plan/online.h"
 #include "plan/planners.h"
-#include "plan/search.h"
-#include "plan/smallest.h"
+#include "plan/search/best.h"
+#include "plan/search/online_scores.h"
+#include "plan/search/search.h"
+#include "plan/search/smallest_budget.h"
 #include "reprise/trace/error.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using PlanFunction = std::optional<Plan> (*)(const Trace&, const PlanOptions&);

@@ -9,13 +9,13 @@
 
 #include "reprise/plan/planner.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 [[nodiscard]] std::optional<Plan> plan_segments(const Trace&, const PlanOptions&);     // segments.cpp
 [[nodiscard]] std::optional<Plan> plan_every(const Trace&, const PlanOptions&);        // segments.cpp
 [[nodiscard]] std::optional<Plan> plan_chen_sqrt(const Trace&, const PlanOptions&);    // chen.cpp
 [[nodiscard]] std::optional<Plan> plan_chen_greedy(const Trace&, const PlanOptions&);  // chen.cpp
-[[nodiscard]] std::optional<Plan> plan_revolve(const Trace&, const PlanOptions&);      // revolve.cpp
+[[nodiscard]] std::optional<Plan> plan_revolve(const Trace&, const PlanOptions&);      // revolve_slots.cpp
 [[nodiscard]] std::optional<Plan> plan_hrevolve(const Trace&, const PlanOptions&);     // hrevolve.cpp
 [[nodiscard]] std::optional<Plan> plan_chain(const Trace&, const PlanOptions&);        // chain_planner.cpp
 
@@ -33,4 +33,4 @@ struct RoundedPlan {
 // does, as many again for the smallest peak. 1e9 take about 0.6 seconds.
 [[nodiscard]] std::optional<Plan> plan_chain_seed(const Trace&, const PlanOptions&, double work = 1e9);
 
-}  // namespace reprise
+}  // namespace reprise::internal

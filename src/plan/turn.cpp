@@ -3,7 +3,7 @@
 #include "plan/drops.h"
 #include "reprise/simulate/simulate.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 Id turn_of(const Trace& trace, const Timeline& timeline) {
   for (Id m = 0; m < trace.moment_count(); ++m) {
@@ -23,4 +23,4 @@ Id turn_of(const Trace& trace) {
   return turn_of(trace, Timeline(trace));
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -11,7 +11,7 @@
 #include "reprise/report/curve.h"
 #include "reprise/trace/amount.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 // In units of the picture. Type of 18 in a picture of 640 is still 11 pixels high when the picture is 400 wide.
@@ -251,8 +251,12 @@ std::string_view curve_style() {
   return style;
 }
 
+}  // namespace reprise::internal
+
+namespace reprise {
+
 std::string to_svg(const Curve& curve, std::string_view title) {
-  return curve_picture(curve, title, {});
+  return internal::curve_picture(curve, title, {});
 }
 
 }  // namespace reprise

@@ -7,7 +7,7 @@
 
 #include "reprise/plan/curve.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 // A plan that is to be found on the curve.
 struct CurveMark {
@@ -28,4 +28,4 @@ struct CurveForm {
 // The rules that a page needs for pictures that are not standalone.
 [[nodiscard]] std::string_view curve_style();
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -8,6 +8,7 @@
 #include "reprise/trace/amount.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 constexpr int bar_width = 24;

@@ -12,7 +12,7 @@
 #include "reprise/report/layers.h"
 #include "reprise/trace/amount.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 // What happened to one value, from the residences of a simulation.
@@ -230,4 +230,4 @@ std::string sentence(const Trace& trace, const ValueGroup& group) {
   return "";
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -9,7 +9,7 @@
 #include "reprise/trace/plan.h"
 #include "reprise/trace/trace.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 enum class Fate { kept, packed, forgotten };
 
@@ -68,4 +68,4 @@ struct Fates {
 // What happens: "kept", "packed", "forgotten, replayed 3 times".
 [[nodiscard]] std::string what_happens(const ValueGroup&);
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace reprise {
+namespace reprise::internal {
 
 std::vector<double> cost_before_moments(const Trace& trace) {
   std::vector<double> cost_before(trace.moments.size() + 1, 0);
@@ -28,4 +28,4 @@ std::optional<Idle> longest_idle(const Trace& trace, const Timeline& timeline, c
   return longest;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -7,7 +7,7 @@
 #include "reprise/trace/timeline.h"
 #include "reprise/trace/trace.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 // The cost of all moments before each, and of all at the end.
 [[nodiscard]] std::vector<double> cost_before_moments(const Trace&);
@@ -22,4 +22,4 @@ struct Idle {
 [[nodiscard]] std::optional<Idle> longest_idle(const Trace&, const Timeline&, const std::vector<double>& cost_before,
                                                Id value);
 
-}  // namespace reprise
+}  // namespace reprise::internal

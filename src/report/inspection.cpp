@@ -7,6 +7,7 @@
 #include "reprise/trace/timeline.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 constexpr std::size_t most_candidates = 10;

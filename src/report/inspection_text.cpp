@@ -8,6 +8,7 @@
 #include "trace/json_text.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 constexpr std::size_t values_named = 5;

@@ -14,6 +14,7 @@
 #include "reprise/trace/error.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 constexpr double width = 820, height = 400;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 constexpr std::size_t most_digits = 9;  // what is longer is text
@@ -69,4 +69,4 @@ std::string NumberPattern::text() const {
   return result;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

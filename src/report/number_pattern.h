@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace reprise {
+namespace reprise::internal {
 
 // The name with every number in it replaced by a zero byte: equal for names that differ only there.
 [[nodiscard]] std::string without_numbers(std::string_view name);
@@ -25,4 +25,4 @@ class NumberPattern {
   std::vector<Range> numbers_;
 };
 
-}  // namespace reprise
+}  // namespace reprise::internal

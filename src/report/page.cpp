@@ -10,10 +10,10 @@
 #include "reprise/trace/error.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 constexpr std::size_t columns_drawn = 240;
-constexpr std::size_t longest_name = 60;
 constexpr std::size_t longest_title = 120;
 constexpr SimulateOptions everything_recorded{.record_live = true, .check_budget = true, .record_residences = true};
 
@@ -55,23 +55,6 @@ std::string header(const PageData& data) {
 }
 
 }  // namespace
-
-double PageData::cost_ratio() const {
-  const double plain = trace.total_cost();
-  return plain > 0 ? simulation().cost / plain : 1;
-}
-
-std::string html(std::string_view text) {
-  return xml_text(text, longest_name);
-}
-
-std::string number(std::string_view key, double value, std::string_view text) {
-  return fmt::format(R"(<data data-key="{}" value="{}">{}</data>)", key, value, xml_text(text, 40));
-}
-
-std::string number(std::string_view key, Bytes value, std::string_view text) {
-  return fmt::format(R"(<data data-key="{}" value="{}">{}</data>)", key, value, xml_text(text, 40));
-}
 
 std::string to_html(const PageInput& input) {
   const PageData data = data_of(input);

@@ -8,7 +8,7 @@
 #include "reprise/report/curve.h"
 #include "reprise/trace/amount.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 constexpr std::size_t points_drawn = 40, points_written = 12;
@@ -77,4 +77,4 @@ std::string curve_section(const PageData& data) {
          table(thinned(curve, points_written)) + "</div>\n</section>\n";
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -8,7 +8,7 @@
 #include "report/words.h"
 #include "reprise/trace/amount.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 std::string tile(std::string_view label, std::string_view value, std::string_view note) {
@@ -86,4 +86,4 @@ std::string headline(const PageData& data) {
   return text + "</section>\n";
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -10,7 +10,7 @@
 #include "report/words.h"
 #include "reprise/trace/amount.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 constexpr std::size_t values_named = 5;
@@ -155,4 +155,4 @@ std::string definitions() {
 )";
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -12,7 +12,7 @@
 #include "report/words.h"
 #include "reprise/trace/amount.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 constexpr double box = 1000;         // width and height of the stretched picture
@@ -216,4 +216,4 @@ std::string memory_section(const PageData& data) {
   return text + picture.key() + "</section>\n";
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

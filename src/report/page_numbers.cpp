@@ -4,7 +4,7 @@
 #include "report/page_parts.h"
 #include "reprise/report/json.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -88,4 +88,4 @@ std::string page_numbers(const PageData& data) {
   return text;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -10,7 +10,7 @@
 #include "reprise/report/layers.h"
 #include "reprise/report/page.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 // What the sections draw from, worked out once.
 struct PageData {
@@ -52,4 +52,4 @@ struct PageData {
 // A curve of at most this many points, the ends and the knee among them.
 [[nodiscard]] Curve thinned(const Curve&, std::size_t most);
 
-}  // namespace reprise
+}  // namespace reprise::internal

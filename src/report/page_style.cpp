@@ -2,7 +2,7 @@
 // Okabe and Ito), readable from 320 pixels on, in the dark and on paper.
 #include "report/page_parts.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 std::string_view page_style() {
   return R"css(
@@ -187,4 +187,4 @@ std::string_view page_script() {
 )js";
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -8,7 +8,7 @@
 #include "report/words.h"
 #include "reprise/trace/amount.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 constexpr std::size_t values_shown = 20, names_shown = 12;
@@ -103,4 +103,4 @@ std::string values_section(const PageData& data) {
          names_table(data, "module", data.fates.by_module) + "</section>\n";
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -10,6 +10,7 @@
 #include "reprise/trace/error.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using Json = nlohmann::ordered_json;

@@ -5,6 +5,7 @@
 #include "reprise/trace/amount.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 constexpr std::size_t values_named = 4;  // of what stands in the way

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-namespace reprise {
+namespace reprise::internal {
 
 double largest_shown_overhead(const Curve& curve) {
   std::vector<double> overheads;
@@ -42,4 +42,4 @@ ByteUnit unit_for(Bytes largest) {
   return unit;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

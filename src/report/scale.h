@@ -6,7 +6,7 @@
 
 #include "reprise/plan/curve.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 // The overhead that a full bar or the top of a picture stands for: the largest one, unless it is out of all proportion.
 [[nodiscard]] double largest_shown_overhead(const Curve&);
@@ -25,4 +25,4 @@ struct ByteUnit {
 };
 [[nodiscard]] ByteUnit unit_for(Bytes largest);
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -9,6 +9,7 @@
 #include "trace/json_text.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 constexpr std::size_t columns = 60;

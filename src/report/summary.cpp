@@ -10,6 +10,7 @@
 #include "trace/json_text.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 constexpr std::size_t divergences_named = 3, kept_named = 5;

@@ -2,7 +2,7 @@
 
 #include "trace/json_text.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 std::string xml_text(std::string_view text, std::size_t longest) {
   std::string result;
@@ -30,4 +30,4 @@ std::string xml_text(std::string_view text, std::size_t longest) {
   return result;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -9,7 +9,7 @@
 #include "reprise/trace/amount.h"
 #include "trace/json_text.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 std::string percent(double share) {
   const double value = 100 * share;
@@ -90,4 +90,4 @@ std::string maker_of(const Trace& trace, Id value, std::size_t width) {
   return name.substr(0, length) + "...";
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

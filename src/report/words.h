@@ -7,7 +7,7 @@
 
 #include "reprise/trace/trace.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 // A share as per cent: "0 %", "<0.1 %", "3.1 %", "34 %", "1500 %".
 [[nodiscard]] std::string percent(double share);
@@ -45,4 +45,4 @@ namespace reprise {
 // The operator that makes a value, or "(outside)", cut to the width of a column.
 [[nodiscard]] std::string maker_of(const Trace&, Id value, std::size_t width);
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -7,7 +7,7 @@
 
 #include "reprise/simulate/simulate.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 class Residences {
  public:
@@ -47,4 +47,4 @@ class Residences {
   const bool wanted_;
 };
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -9,6 +9,7 @@
 #include "simulate/residences.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 constexpr std::size_t never = static_cast<std::size_t>(-1);

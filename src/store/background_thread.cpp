@@ -3,7 +3,7 @@
 #include <new>
 #include <utility>
 
-namespace reprise {
+namespace reprise::internal {
 
 BackgroundThread::BackgroundThread(Ledger& memory, Work work) : memory_(memory), work_(std::move(work)) {}
 
@@ -143,4 +143,4 @@ bool BackgroundThread::prefetch_next(std::unique_lock<std::mutex>& lock) {
   return true;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

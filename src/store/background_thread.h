@@ -18,7 +18,7 @@
 
 #include "store/ledger.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 class BackgroundThread {
  public:
@@ -67,4 +67,4 @@ class BackgroundThread {
   std::thread thread_;  // joinable: it is there
 };
 
-}  // namespace reprise
+}  // namespace reprise::internal

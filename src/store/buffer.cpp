@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 void tell(Bytes change) {
@@ -55,4 +55,4 @@ Reservation Buffer::release() {
   return std::move(room);
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -9,7 +9,7 @@
 #include "reprise/trace/trace.h"
 #include "store/ledger.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 class Buffer {
  public:
@@ -38,4 +38,4 @@ class Buffer {
 // right after they were freed. By any thread.
 inline std::atomic<void (*)(Bytes)> buffer_witness = nullptr;
 
-}  // namespace reprise
+}  // namespace reprise::internal

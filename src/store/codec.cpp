@@ -9,6 +9,7 @@
 #include "store/every_codec.h"
 
 namespace reprise {
+using namespace internal;
 
 const std::vector<const Codec*>& codecs() {
   static const std::vector<const Codec*> sorted = [] {

@@ -4,7 +4,7 @@
 
 #include "reprise/trace/error.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 std::size_t decoded_elements(const Codec& codec, Element element, std::span<const std::byte> out) {
   if (out.size() % bytes_of(element) != 0) {
@@ -26,4 +26,4 @@ void refuse_coded_bytes(const Codec& codec, std::span<const std::byte> coded, El
                           coded.size(), out.size(), name(element), reason));
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

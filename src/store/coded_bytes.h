@@ -7,7 +7,7 @@
 
 #include "reprise/store/codec.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 // How many elements `out` has room for. Throws Error if a part of one would be left over.
 [[nodiscard]] std::size_t decoded_elements(const Codec&, Element, std::span<const std::byte> out);
@@ -20,4 +20,4 @@ void require_coded_bytes(const Codec&, std::span<const std::byte> coded, Element
 [[noreturn]] void refuse_coded_bytes(const Codec&, std::span<const std::byte> coded, Element,
                                      std::span<const std::byte> out, std::string_view reason);
 
-}  // namespace reprise
+}  // namespace reprise::internal

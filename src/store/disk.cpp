@@ -12,7 +12,7 @@
 
 #include "reprise/store/store.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -252,4 +252,4 @@ void Disk::read(const std::string& key, const DiskFile& file, std::span<std::byt
   }
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

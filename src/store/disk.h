@@ -23,10 +23,10 @@
 
 #include "reprise/store/file_system.h"
 #include "reprise/trace/trace.h"
-#include "store/fork.h"
 #include "store/ledger.h"
+#include "store/store_forks.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 class Disk;
 
@@ -123,4 +123,4 @@ class Disk {
   std::vector<Leftover> leftovers_;
 };
 
-}  // namespace reprise
+}  // namespace reprise::internal

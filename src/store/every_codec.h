@@ -5,8 +5,8 @@
 
 #include "reprise/store/codec.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 [[nodiscard]] std::vector<const Codec*> every_codec();
 
-}  // namespace reprise
+}  // namespace reprise::internal

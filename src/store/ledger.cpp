@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-namespace reprise {
+namespace reprise::internal {
 
 Reservation& Reservation::operator=(Reservation&& other) noexcept {
   if (this != &other) {
@@ -107,4 +107,4 @@ void Ledger::after_fork_in_child(Bytes settled) {
   mutex_.unlock();
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -18,7 +18,7 @@
 
 #include "reprise/trace/trace.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 class Ledger;
 
@@ -95,4 +95,4 @@ class Ledger {
   std::int64_t loose_ = 0;  // reservations
 };
 
-}  // namespace reprise
+}  // namespace reprise::internal

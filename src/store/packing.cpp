@@ -9,6 +9,7 @@
 #include "store/packing_loops.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 constexpr std::size_t header_bytes = 16, looked_at_first = 64;

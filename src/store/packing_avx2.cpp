@@ -3,11 +3,11 @@
 
 #if !defined(__x86_64__)
 
-namespace reprise {
+namespace reprise::internal {
 const PackingKernels* avx2_packing(int) {
   return nullptr;
 }
-}  // namespace reprise
+}  // namespace reprise::internal
 
 #else
 
@@ -16,7 +16,7 @@ const PackingKernels* avx2_packing(int) {
 // Functions compiled for AVX2 on a machine that may not have it: they are only reached through `avx2_packing`.
 #define REPRISE_AVX2 __attribute__((target("avx2")))
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 namespace loops = packing_loops;
@@ -214,6 +214,6 @@ const PackingKernels* avx2_packing(int element_bytes) {
   }
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal
 
 #endif

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace reprise {
+namespace reprise::internal {
 
 struct PackingKernels {
   // The first element that is not this pattern; n if there is none.
@@ -30,4 +30,4 @@ struct PackingKernels {
 // Nullptr if this machine has no AVX2.
 [[nodiscard]] const PackingKernels* avx2_packing(int element_bytes);
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -11,7 +11,7 @@
 
 #define REPRISE_LOOP [[gnu::always_inline]] inline
 
-namespace reprise::packing_loops {
+namespace reprise::internal::packing_loops {
 
 // Elements between two looks at whether it is worth going on.
 inline constexpr std::size_t block = 1024;
@@ -113,4 +113,4 @@ REPRISE_LOOP void widen(const std::byte* packed, std::size_t n, std::uint64_t ba
   for (std::size_t i = 0; i < n; ++i) store<T>(out, i, static_cast<T>(load<Narrow>(packed, i) + b));
 }
 
-}  // namespace reprise::packing_loops
+}  // namespace reprise::internal::packing_loops

@@ -1,7 +1,7 @@
 #include "store/packing_kernels.h"
 #include "store/packing_loops.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 namespace loops = packing_loops;
@@ -52,4 +52,4 @@ const PackingKernels& portable_packing(int element_bytes) {
   }
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -3,11 +3,11 @@
 
 #if !defined(__x86_64__)
 
-namespace reprise {
+namespace reprise::internal {
 const RoundingKernels* avx2_rounding(Element) {
   return nullptr;
 }
-}  // namespace reprise
+}  // namespace reprise::internal
 
 #else
 
@@ -16,7 +16,7 @@ const RoundingKernels* avx2_rounding(Element) {
 // Functions compiled for AVX2 on a machine that may not have it: they are only reached through `avx2_rounding`.
 #define REPRISE_AVX2 __attribute__((target("avx2,f16c")))
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 namespace loops = rounding_loops;
@@ -242,6 +242,6 @@ const RoundingKernels* avx2_rounding(Element element) {
   return element == Element::float32 ? &float_kernels : &double_kernels;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal
 
 #endif

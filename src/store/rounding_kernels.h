@@ -13,7 +13,7 @@
 
 #include "reprise/store/array.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 struct RoundingKernels {
   // n elements to 2 bytes each. False if a finite one would become infinite.
@@ -38,4 +38,4 @@ struct RoundingKernels {
 // Nullptr if this machine has no AVX2 or no F16C.
 [[nodiscard]] const RoundingKernels* avx2_rounding(Element);
 
-}  // namespace reprise
+}  // namespace reprise::internal

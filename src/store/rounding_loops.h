@@ -12,7 +12,7 @@
 
 #include "store/packing_loops.h"
 
-namespace reprise::rounding_loops {
+namespace reprise::internal::rounding_loops {
 
 using packing_loops::load;
 using packing_loops::store;
@@ -176,4 +176,4 @@ REPRISE_LOOP void all_from_int8(const std::byte* coded, std::size_t n, std::byte
   }
 }
 
-}  // namespace reprise::rounding_loops
+}  // namespace reprise::internal::rounding_loops

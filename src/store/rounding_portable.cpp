@@ -1,7 +1,7 @@
 #include "store/rounding_kernels.h"
 #include "store/rounding_loops.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 namespace loops = rounding_loops;
@@ -47,4 +47,4 @@ std::size_t int8_bytes(Element element, std::size_t n) {
   return loops::int8_blocks(n) * bytes_of(element) + n;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -3,12 +3,12 @@
 
 #include "store/store_state.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 // A value that a thread reads. Its buffer or file lasts until the reading ends, whatever happens to the value.
-class Store::Impl::Reading {
+class StoreState::Reading {
  public:
-  Reading(Impl& store, const std::string& key) : store_(store) {
+  Reading(StoreState& store, const std::string& key) : store_(store) {
     std::unique_lock lock(store_.mutex_);
     auto found = store_.values_.find(key);
     // Being read from disk by the store's thread: once is enough.
@@ -45,10 +45,10 @@ class Store::Impl::Reading {
   std::shared_ptr<const DiskFile> file;
 
  private:
-  Impl& store_;
+  StoreState& store_;
 };
 
-std::optional<Array> Store::Impl::take_over(const std::string& key) {
+std::optional<Array> StoreState::take_over(const std::string& key) {
   Reference value;
   {
     const std::lock_guard lock(mutex_);
@@ -63,7 +63,7 @@ std::optional<Array> Store::Impl::take_over(const std::string& key) {
   return Array(value->element, value->shape, value->buffer->give_away());
 }
 
-std::optional<Array> Store::Impl::find(const std::string& key, bool take) {
+std::optional<Array> StoreState::find(const std::string& key, bool take) {
   if (take) {
     if (auto array = take_over(key)) return array;
   }
@@ -90,7 +90,7 @@ std::optional<Array> Store::Impl::find(const std::string& key, bool take) {
   }
 }
 
-Array Store::Impl::decode(const StoredValue& value, const Buffer* buffer, const DiskFile* file) {
+Array StoreState::decode(const StoredValue& value, const Buffer* buffer, const DiskFile* file) {
   Array array(value.element, value.shape);
   if (buffer) {
     value.codec->decode(buffer->bytes(), value.element, array.data());
@@ -110,4 +110,4 @@ Array Store::Impl::decode(const StoredValue& value, const Buffer* buffer, const 
   return array;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

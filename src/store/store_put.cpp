@@ -6,9 +6,9 @@
 
 #include "store/store_state.h"
 
-namespace reprise {
+namespace reprise::internal {
 
-PutResult Store::Impl::put(const std::string& key, const ArrayView& array, const PutOptions& options) {
+PutResult StoreState::put(const std::string& key, const ArrayView& array, const PutOptions& options) {
   if (std::isnan(options.cost)) throw BadOption(fmt::format("[store] value \"{}\": option cost is not a number", key));
 
   const auto value = std::make_shared<StoredValue>();
@@ -50,7 +50,7 @@ PutResult Store::Impl::put(const std::string& key, const ArrayView& array, const
   return put_on_disk(value, array, *asked, fits_memory);
 }
 
-bool Store::Impl::remembers(const Offer& offer) {
+bool StoreState::remembers(const Offer& offer) {
   std::shared_ptr<const Remember> rule;
   {
     const std::lock_guard lock(mutex_);
@@ -70,7 +70,7 @@ bool Store::Impl::remembers(const Offer& offer) {
 }
 
 // nullptr: the codec cannot code it.
-std::shared_ptr<Buffer> Store::Impl::code(const Codec& codec, const ArrayView& array, Reservation room) {
+std::shared_ptr<Buffer> StoreState::code(const Codec& codec, const ArrayView& array, Reservation room) {
   auto buffer = std::make_shared<Buffer>(std::move(room));
   const std::optional<std::size_t> coded = codec.encode(array, buffer->bytes());
   if (!coded) return nullptr;
@@ -83,8 +83,8 @@ std::shared_ptr<Buffer> Store::Impl::code(const Codec& codec, const ArrayView& a
 }
 
 // From the caller's memory. `fits_memory`: only at the moment there was no room in memory.
-PutResult Store::Impl::put_on_disk(const Reference& value, const ArrayView& array, const Codec& asked,
-                                   bool fits_memory) {
+PutResult StoreState::put_on_disk(const Reference& value, const ArrayView& array, const Codec& asked,
+                                  bool fits_memory) {
   const Bytes budget = ledger(TierKind::disk).budget();
   if (disk_ && value->plain_bytes <= budget - Disk::header_bytes) {
     auto room = reserve(TierKind::disk, value->plain_bytes + Disk::header_bytes, value->key, true);
@@ -99,14 +99,14 @@ PutResult Store::Impl::put_on_disk(const Reference& value, const ArrayView& arra
                                disk_ ? fmt::format(", of the disk {}", budget) : ""));
 }
 
-PutResult Store::Impl::refuse() {
+PutResult StoreState::refuse() {
   const std::lock_guard lock(mutex_);
   ++counts_.refused;
   return PutResult::refused;
 }
 
 // Into the table; what had this key goes.
-PutResult Store::Impl::commit(const Reference& value, const Codec& asked) {
+PutResult StoreState::commit(const Reference& value, const Codec& asked) {
   value->bytes = value->buffer ? value->buffer->room.bytes() : value->plain_bytes;
   value->score = score_of(options_.give_up, value->cost, value->bytes);
 
@@ -131,4 +131,4 @@ PutResult Store::Impl::commit(const Reference& value, const Codec& asked) {
   return PutResult::stored;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -3,11 +3,11 @@
 
 #include "store/store_state.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 // ---- room -----------------------------------------------------------------------------------------------------------
 
-std::optional<Reservation> Store::Impl::reserve(TierKind kind, Bytes bytes, const std::string& key, bool replacing) {
+std::optional<Reservation> StoreState::reserve(TierKind kind, Bytes bytes, const std::string& key, bool replacing) {
   Ledger& ledger = tier(kind).ledger;
   for (;;) {
     // Before anything is tried: a change from now on is a reason to try again.
@@ -26,7 +26,7 @@ std::optional<Reservation> Store::Impl::reserve(TierKind kind, Bytes bytes, cons
 
 // The place of the value that has this key, together with what is free. `in_use`: that will do as soon as those who use
 // the value now have finished.
-std::optional<Reservation> Store::Impl::take_place(TierKind kind, Bytes bytes, const std::string& key, bool& in_use) {
+std::optional<Reservation> StoreState::take_place(TierKind kind, Bytes bytes, const std::string& key, bool& in_use) {
   Ledger& ledger = tier(kind).ledger;
   Reference old;
   std::optional<Reservation> room;
@@ -51,7 +51,7 @@ std::optional<Reservation> Store::Impl::take_place(TierKind kind, Bytes bytes, c
 }
 
 // False: there is none at rest but the excepted one.
-bool Store::Impl::give_up_one(TierKind kind, const std::string& except) {
+bool StoreState::give_up_one(TierKind kind, const std::string& except) {
   Reference forgotten;
   Move move;
   {
@@ -77,14 +77,14 @@ bool Store::Impl::give_up_one(TierKind kind, const std::string& except) {
 // ---- moves ----------------------------------------------------------------------------------------------------------
 
 // What it holds will come back, so these bytes are loose.
-Store::Impl::Move Store::Impl::begin_move(const Reference& value) {
+StoreState::Move StoreState::begin_move(const Reference& value) {
   value->moving = true;
   value->room().loosen();
   return {value, tier(value->tier()).at_rest.extract(value.get())};
 }
 
 // At rest again, unless it is gone.
-void Store::Impl::end_move(Move& move, TierKind where) {
+void StoreState::end_move(Move& move, TierKind where) {
   move.value->moving = false;
   moved_.notify_all();
   if (move.value->gone) return;
@@ -92,7 +92,7 @@ void Store::Impl::end_move(Move& move, TierKind where) {
   move.value->room().settle();
 }
 
-Store::Impl::Reference Store::Impl::remove(Values::iterator found) {
+StoreState::Reference StoreState::remove(Values::iterator found) {
   Reference value = std::move(found->second);
   values_.erase(found);
   retire(*value);
@@ -100,7 +100,7 @@ Store::Impl::Reference Store::Impl::remove(Values::iterator found) {
 }
 
 // No longer in the table. Those who use it at the moment keep what they use.
-void Store::Impl::retire(StoredValue& value) {
+void StoreState::retire(StoredValue& value) {
   StoreTier& from = tier(value.tier());
   from.at_rest.erase(&value);
   --from.count;
@@ -110,7 +110,7 @@ void Store::Impl::retire(StoredValue& value) {
 }
 
 // The value can be read meanwhile, and removed.
-void Store::Impl::move_to_disk(Move move, WithoutRoom without_room) {
+void StoreState::move_to_disk(Move move, WithoutRoom without_room) {
   StoredValue& value = *move.value;
   std::shared_ptr<DiskFile> file;
   try {
@@ -147,7 +147,7 @@ void Store::Impl::move_to_disk(Move move, WithoutRoom without_room) {
 }
 
 // Waits until it does not move.
-Store::Impl::Values::iterator Store::Impl::find_at_rest(std::unique_lock<std::mutex>& lock, const std::string& key) {
+StoreState::Values::iterator StoreState::find_at_rest(std::unique_lock<std::mutex>& lock, const std::string& key) {
   for (;;) {
     const auto found = values_.find(key);
     if (found == values_.end() || !found->second->moving) return found;
@@ -155,7 +155,7 @@ Store::Impl::Values::iterator Store::Impl::find_at_rest(std::unique_lock<std::mu
   }
 }
 
-void Store::Impl::offload_now(const std::string& key) {
+void StoreState::offload_now(const std::string& key) {
   Move move;
   {
     std::unique_lock lock(mutex_);
@@ -167,7 +167,7 @@ void Store::Impl::offload_now(const std::string& key) {
 }
 
 // False: there is no room for it now.
-bool Store::Impl::prefetch_now(const std::string& key) {
+bool StoreState::prefetch_now(const std::string& key) {
   Ledger& memory = tier(TierKind::memory).ledger;
   Move move;
   std::optional<Reservation> room;
@@ -205,4 +205,4 @@ bool Store::Impl::prefetch_now(const std::string& key) {
   return true;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -1,4 +1,4 @@
-// The insides of a store, in four files: store.cpp (questions, and what concerns everything), store_put.cpp,
+// The insides of a store, in four files: store_state.cpp (questions, and what concerns everything), store_put.cpp,
 // store_get.cpp, and store_room.cpp, which makes room in a tier and moves values from one to the other.
 //
 // One lock, `mutex_`, guards the table of values and what it says about them. It is held for short and never while a
@@ -24,14 +24,14 @@
 #include "reprise/store/store.h"
 #include "store/background_thread.h"
 #include "store/disk.h"
-#include "store/fork.h"
+#include "store/store_forks.h"
 #include "store/value.h"
 
-namespace reprise {
+namespace reprise::internal {
 
-class Store::Impl final : private HasLocks {
+class StoreState final : private HasLocks {
  public:
-  explicit Impl(StoreOptions);
+  explicit StoreState(StoreOptions);
 
   PutResult put(const std::string& key, const ArrayView&, const PutOptions&);
   [[nodiscard]] std::optional<Array> find(const std::string& key, bool take);
@@ -120,4 +120,4 @@ class Store::Impl final : private HasLocks {
   const ToldOfForks told_of_forks_{*this};
 };
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -11,7 +11,7 @@
 #include "store/buffer.h"
 #include "store/disk.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 // A buffer and a file are shared with those who read them at the moment, so that they last until the last one is done.
 struct StoredValue {
@@ -60,4 +60,4 @@ inline double score_of(GiveUp rule, double cost, Bytes bytes) {
   return bytes == 0 ? std::numeric_limits<double>::infinity() : cost / static_cast<double>(bytes);
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <mutex>
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 std::mutex& mutex() {
@@ -61,4 +61,4 @@ void Arbiter::unlock_after_fork() {
   delete std::exchange(of_fork, nullptr);
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace reprise {
+namespace reprise::internal {
 
 class Arbiter {
  public:
@@ -57,4 +57,4 @@ class Arbiter {
   std::vector<std::shared_ptr<void>> discarded_more_;  // likewise
 };
 
-}  // namespace reprise
+}  // namespace reprise::internal

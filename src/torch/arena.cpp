@@ -9,7 +9,7 @@
 #include <new>
 #include <utility>
 
-namespace reprise::heap {
+namespace reprise::internal::heap {
 namespace {
 
 using State = Block::State;
@@ -250,4 +250,4 @@ bool Arena::move_pages(std::uintptr_t from, std::uintptr_t to, std::size_t bytes
   return false;
 }
 
-}  // namespace reprise::heap
+}  // namespace reprise::internal::heap

@@ -15,7 +15,7 @@
 
 #include "reprise/trace/trace.h"
 
-namespace reprise::heap {
+namespace reprise::internal::heap {
 
 struct Block;
 
@@ -101,4 +101,4 @@ class Arena {
   bool moves_ = true;                           // until the system refuses
 };
 
-}  // namespace reprise::heap
+}  // namespace reprise::internal::heap

@@ -11,7 +11,7 @@
 #include "torch/recorder.h"
 #include "torch/session_state.h"
 
-namespace reprise::automatic {
+namespace reprise::internal::automatic {
 namespace {
 
 // A session, and what it came to. It belongs to one thread after the other.
@@ -136,4 +136,4 @@ void unlock_after_fork() {
   mutex.unlock();
 }
 
-}  // namespace reprise::automatic
+}  // namespace reprise::internal::automatic

@@ -14,7 +14,7 @@
 
 #include "reprise/torch/session.h"
 
-namespace reprise::automatic {
+namespace reprise::internal::automatic {
 
 // From now on, for all threads. Only once in a process.
 void begin(const SessionOptions& options);
@@ -41,4 +41,4 @@ struct Outcome {
 void lock_for_fork();
 void unlock_after_fork();
 
-}  // namespace reprise::automatic
+}  // namespace reprise::internal::automatic

@@ -1,4 +1,4 @@
-// LibTorch's autograd engine, with our saved tensors and an eye on where backward begins and ends.
+#include "torch/backward.h"
 
 #include <torch/csrc/autograd/engine.h>
 
@@ -11,7 +11,7 @@
 #include "torch/session_state.h"
 #include "torch/writes.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 using torch::autograd::edge_list;
@@ -102,4 +102,4 @@ void install_engine() {
   torch::autograd::set_default_engine_stub(watched_engine);
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

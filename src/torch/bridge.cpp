@@ -5,7 +5,7 @@
 #include "reprise/trace/timeline.h"
 #include "torch/meter.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 // CPU microseconds for each byte; packing reads it all and writes little, unpacking the other way round.
@@ -212,10 +212,10 @@ void Bridge::add_packing(const Period& period) {
 
 // ---- back ----------------------------------------------------------------------------------------------------------
 
-std::shared_ptr<const Schedule> Bridge::schedule(const Plan& plan, const Simulation& simulation, double gap) const {
-  using Kind = Schedule::Step::Kind;
-  auto made = std::make_shared<Schedule>();
-  Schedule& s = *made;
+std::shared_ptr<const Script> Bridge::schedule(const Plan& plan, const Simulation& simulation, double gap) const {
+  using Kind = Script::Step::Kind;
+  auto made = std::make_shared<Script>();
+  Script& s = *made;
   s.budget = plan.budget;
   s.peak = simulation.peak;
   s.plain_cost = trace_.total_cost();
@@ -255,7 +255,7 @@ std::shared_ptr<const Schedule> Bridge::schedule(const Plan& plan, const Simulat
       case Action::Kind::run: break;
       case Action::Kind::replay: {
         const Id op = *trace_.moments[action.target].runs;
-        Schedule::Replay replay{operators_[op], {}};
+        Script::Replay replay{operators_[op], {}};
         for (const Id value : trace_.operators[op].outputs) replay.outputs.push_back(recorded_[value]);
         s.steps.push_back({Kind::replay, static_cast<Id>(s.replays.size())});
         s.replays.push_back(std::move(replay));
@@ -284,4 +284,4 @@ std::shared_ptr<const Schedule> Bridge::schedule(const Plan& plan, const Simulat
   return made;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -12,7 +12,7 @@
 #include "reprise/plan/planner.h"
 #include "torch/period.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 class Bridge {
  public:
@@ -20,7 +20,7 @@ class Bridge {
   Bridge(const Period&, bool pack);
 
   [[nodiscard]] const Trace& trace() const { return trace_; }
-  [[nodiscard]] std::shared_ptr<const Schedule> schedule(const Plan&, const Simulation&, double gap) const;
+  [[nodiscard]] std::shared_ptr<const Script> schedule(const Plan&, const Simulation&, double gap) const;
 
  private:
   void find_chains(const Period&);
@@ -41,4 +41,4 @@ class Bridge {
   std::vector<Id> released_;                      // by recorded value: the last moment at which the program held it
 };
 
-}  // namespace reprise
+}  // namespace reprise::internal

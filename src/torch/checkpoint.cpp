@@ -8,6 +8,7 @@
 #include "torch/session_state.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 // Whether the values of this thread's operators are forgotten and replayed by a recording that is there already: that
@@ -22,7 +23,7 @@ bool is_recorded_for_replay(ThreadState& here) {
 }  // namespace
 
 // What a region found and leaves behind.
-struct RegionBefore {
+struct internal::RegionBefore {
   std::shared_ptr<SessionState> site;  // of a recording of its own; nullptr: it has none
   std::shared_ptr<SessionState> session;
   std::shared_ptr<Recording> recording;

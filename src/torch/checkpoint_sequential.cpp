@@ -7,10 +7,11 @@
 #include <string>
 
 #include "reprise/trace/error.h"
-#include "torch/fork.h"
+#include "torch/forks.h"
 #include "torch/observations.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 constinit std::mutex mutex;  // of all sequences: held for short, and at a fork
@@ -93,10 +94,10 @@ std::vector<std::size_t> CheckpointedSequence::ends(int segments, Balance balanc
   return balanced_segments(balance == Balance::bytes ? bytes_ : seconds_, segments);
 }
 
-void lock_sequences_for_fork() {
+void internal::lock_sequences_for_fork() {
   mutex.lock();
 }
-void unlock_sequences_after_fork() {
+void internal::unlock_sequences_after_fork() {
   mutex.unlock();
 }
 

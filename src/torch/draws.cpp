@@ -10,7 +10,7 @@
 #include "torch/arbiter.h"
 #include "torch/interception.h"
 
-namespace reprise::draws {
+namespace reprise::internal::draws {
 namespace {
 
 // What this thread records, plays, and draws right now. Pointers, which are there as long as the thread is.
@@ -181,4 +181,4 @@ void Player::finish() const {
   throw OffTheTape("it drew " + std::to_string(tape_.size()) + " times and now draws only " + std::to_string(next_));
 }
 
-}  // namespace reprise::draws
+}  // namespace reprise::internal::draws

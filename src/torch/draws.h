@@ -21,7 +21,7 @@
 
 #include "torch/libtorch.h"
 
-namespace reprise::draws {
+namespace reprise::internal::draws {
 
 struct Draw {
   libtorch::RandomState before;
@@ -76,4 +76,4 @@ class Player {
   const c10::impl::IncludeDispatchKeyGuard watched_;
 };
 
-}  // namespace reprise::draws
+}  // namespace reprise::internal::draws

@@ -7,6 +7,7 @@
 #include "trace/json_text.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 constexpr std::size_t pinned_named = 6;

@@ -2,12 +2,12 @@
 
 #include "torch/replayer.h"
 
-namespace reprise {
+namespace reprise::internal {
 
-std::span<const Schedule::Step> Schedule::steps_after(Id moment) const {
+std::span<const Script::Step> Script::steps_after(Id moment) const {
   return {steps.data() + after[moment], steps.data() + before[moment + 1]};
 }
-std::span<const Schedule::Step> Schedule::steps_before(Id moment) const {
+std::span<const Script::Step> Script::steps_before(Id moment) const {
   return {steps.data() + before[moment], steps.data() + after[moment]};
 }
 
@@ -22,7 +22,7 @@ void Executor::after(Recording& recording, Id moment) {
 }
 
 // LibTorch's callbacks swallow errors. What failed here fails again, where it can be seen, if backward needs it.
-void Executor::try_to_execute(Recording& recording, std::span<const Schedule::Step> steps) try {
+void Executor::try_to_execute(Recording& recording, std::span<const Script::Step> steps) try {
   execute(recording, steps);
 } catch (const std::exception& error) {
   const Arbiter lock;
@@ -41,35 +41,35 @@ void Executor::made(Recording& recording, Id value, c10::StorageImpl* storage) {
   if (!state.kept) recording.keep(value, libtorch::share(storage));
 }
 
-void Executor::execute(Recording& recording, std::span<const Schedule::Step> steps) {
+void Executor::execute(Recording& recording, std::span<const Script::Step> steps) {
   if (steps.empty()) return;
-  for (const Schedule::Step& step : steps) {
+  for (const Script::Step& step : steps) {
     switch (step.kind) {
-      case Schedule::Step::Kind::replay: {
-        const Schedule::Replay& replay = schedule_->replays[step.target];
+      case Script::Step::Kind::replay: {
+        const Script::Replay& replay = schedule_->replays[step.target];
         replay_for_plan(recording, replay.operators, replay.outputs);
         break;
       }
-      case Schedule::Step::Kind::drop: {
+      case Script::Step::Kind::drop: {
         const Arbiter lock;
         recording.live[step.target].dropped = true;
         recording.forget(step.target);
         break;
       }
-      case Schedule::Step::Kind::end: {
+      case Script::Step::Kind::end: {
         const Arbiter lock;
         recording.live[step.target].dropped = true;
         recording.release(step.target);
         break;
       }
-      case Schedule::Step::Kind::pack: {
+      case Script::Step::Kind::pack: {
         const Arbiter lock;
         (void)recording.pack(step.target, *schedule_->forms[step.target]);
         break;
       }
-      case Schedule::Step::Kind::unpack: unpack_for_plan(recording, step.target); break;
+      case Script::Step::Kind::unpack: unpack_for_plan(recording, step.target); break;
     }
   }
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -7,15 +7,15 @@
 #include <memory>
 
 #include "torch/recording.h"
-#include "torch/schedule.h"
+#include "torch/script.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 class Executor {
  public:
-  explicit Executor(std::shared_ptr<const Schedule> schedule) : schedule_(std::move(schedule)) {}
+  explicit Executor(std::shared_ptr<const Script> schedule) : schedule_(std::move(schedule)) {}
 
-  [[nodiscard]] const Schedule& schedule() const { return *schedule_; }
+  [[nodiscard]] const Script& schedule() const { return *schedule_; }
 
   // Steps right before and right after a moment. May run operators, so not under the arbiter's lock.
   void before(Recording&, Id moment);
@@ -31,11 +31,11 @@ class Executor {
   void made(Recording&, Id value, c10::StorageImpl*);
 
  private:
-  void try_to_execute(Recording&, std::span<const Schedule::Step>);
-  void execute(Recording&, std::span<const Schedule::Step>);
+  void try_to_execute(Recording&, std::span<const Script::Step>);
+  void execute(Recording&, std::span<const Script::Step>);
 
-  std::shared_ptr<const Schedule> schedule_;
+  std::shared_ptr<const Script> schedule_;
   Id moment_ = 0;
 };
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 // The dimensions that matter, the largest stride first. Elements that are reached twice (stride 0) count once.
@@ -99,4 +99,4 @@ std::vector<std::size_t> differences(const Fingerprint& one, const Fingerprint& 
   return blocks;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -7,7 +7,7 @@
 
 #include "torch/view.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 inline constexpr std::size_t fingerprint_block = 64 << 10;
 
@@ -18,4 +18,4 @@ using Fingerprint = std::vector<std::uint64_t>;
 // The blocks in which two fingerprints of the same view differ.
 [[nodiscard]] std::vector<std::size_t> differences(const Fingerprint&, const Fingerprint&);
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -11,7 +11,7 @@
 
 #include "torch/arena.h"
 
-namespace reprise::heap {
+namespace reprise::internal::heap {
 namespace {
 
 // Never destroyed: tensors are freed after main too.
@@ -93,4 +93,4 @@ Bytes resident() {
   return pages * sysconf(_SC_PAGESIZE);
 }
 
-}  // namespace reprise::heap
+}  // namespace reprise::internal::heap

@@ -8,7 +8,7 @@
 
 #include "reprise/trace/trace.h"
 
-namespace reprise::heap {
+namespace reprise::internal::heap {
 
 struct Block;
 
@@ -45,4 +45,4 @@ void give_back();
 void lock_for_fork();
 void unlock_after_fork();
 
-}  // namespace reprise::heap
+}  // namespace reprise::internal::heap

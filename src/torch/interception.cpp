@@ -5,7 +5,7 @@
 
 #include "torch/arbiter.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 constinit std::mutex registering;  // one thread at a time, for all of them
@@ -60,4 +60,4 @@ void Interception::unlock_after_fork() {
   registering.unlock();
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace reprise {
+namespace reprise::internal {
 
 class Interception {
  public:
@@ -43,4 +43,4 @@ class Interception {
   std::vector<c10::RegistrationHandleRAII> registrations_;
 };
 
-}  // namespace reprise
+}  // namespace reprise::internal

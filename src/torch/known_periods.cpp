@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 constexpr std::size_t most_periods = 256;
@@ -55,4 +55,4 @@ std::shared_ptr<Period> KnownPeriods::of(const Recipes& recipes) const {
   return nullptr;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

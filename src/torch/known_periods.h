@@ -8,7 +8,7 @@
 
 #include "torch/period.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 class KnownPeriods {
  public:
@@ -30,4 +30,4 @@ class KnownPeriods {
   int new_in_a_row_ = 0;
 };
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -6,7 +6,7 @@
 
 #include <array>
 
-namespace reprise::libtorch {
+namespace reprise::internal::libtorch {
 
 c10::Storage new_storage(std::size_t bytes) {
   c10::Allocator* const allocator = c10::GetCPUAllocator();
@@ -40,4 +40,4 @@ void throw_modified(const Version& now, std::uint32_t expected, at::ScalarType d
       "torch.autograd.set_detect_anomaly(True, check_nan=False).");
 }
 
-}  // namespace reprise::libtorch
+}  // namespace reprise::internal::libtorch

@@ -9,7 +9,7 @@
 
 #include <optional>
 
-namespace reprise::libtorch {
+namespace reprise::internal::libtorch {
 
 // A handle on a tensor's version counter that does not keep its storage alive. Disabled for inference tensors.
 using Version = c10::VariableVersion;
@@ -65,4 +65,4 @@ void restore(at::CPUGeneratorImpl&, const RandomState&);
 // Throws what LibTorch throws when a saved tensor was written since it was saved.
 [[noreturn]] void throw_modified(const Version& now, std::uint32_t expected, at::ScalarType, c10::IntArrayRef sizes);
 
-}  // namespace reprise::libtorch
+}  // namespace reprise::internal::libtorch

@@ -12,7 +12,7 @@
 #include "reprise/torch/session.h"
 #include "reprise/trace/error.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -98,8 +98,4 @@ Bytes fraction_of_memory(double share, const fs::path& root) {
   return static_cast<Bytes>(share * static_cast<double>(memory_limit(root)));
 }
 
-Bytes fraction_of_memory(double share) {
-  return fraction_of_memory(share, "/");
-}
-
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -5,7 +5,7 @@
 
 #include "reprise/trace/trace.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 // The smallest limit of the control groups that the process is in (version 2: `memory.max`, version 1:
 // `memory.limit_in_bytes`; its own group and all above it that can be seen), or else all memory of the machine. `root`
@@ -15,4 +15,4 @@ namespace reprise {
 // This share of it. Throws BadOption for a share that is not above 0 and at most 1.
 [[nodiscard]] Bytes fraction_of_memory(double share, const std::filesystem::path& root);
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -14,7 +14,7 @@
 C10_DECLARE_bool(caffe2_cpu_allocator_do_zero_fill);
 C10_DECLARE_bool(caffe2_cpu_allocator_do_junk_fill);
 
-namespace reprise::meter {
+namespace reprise::internal::meter {
 namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
@@ -283,4 +283,4 @@ std::uint64_t allocations() {
   return counters.allocations.load(relaxed);
 }
 
-}  // namespace reprise::meter
+}  // namespace reprise::internal::meter

@@ -19,11 +19,11 @@ namespace c10 {
 struct StorageImpl;
 }
 
-namespace reprise::heap {
+namespace reprise::internal::heap {
 struct Block;
 }
 
-namespace reprise::meter {
+namespace reprise::internal::meter {
 
 // Whose bytes these are. Zero: nobody's. Written under the arbiter's lock, read by the death callback.
 struct Tag {
@@ -125,4 +125,4 @@ class FilledMemory {
 void fail_after(std::int64_t allocations);
 [[nodiscard]] std::uint64_t allocations();
 
-}  // namespace reprise::meter
+}  // namespace reprise::internal::meter

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace reprise {
+namespace reprise::internal {
 
 Observations Observations::before(Id moment) const {
   Observations copy;
@@ -38,4 +38,4 @@ double wall_microseconds() {
   return microseconds(CLOCK_MONOTONIC);
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -9,7 +9,7 @@
 #include "reprise/store/packing.h"
 #include "reprise/trace/trace.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 struct ObservedMoment {
   Id op = -1;              // index of the recipe; -1: an event
@@ -40,4 +40,4 @@ struct Observations {
 // Time in microseconds, for what is so short that it is hardly ever interrupted. No system call.
 [[nodiscard]] double wall_microseconds();
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace reprise {
+namespace reprise::internal {
 
 // The one of this thread. It ends with the thread; who asks after that gets another one, which is never freed. `Tag`
 // tells apart objects of the same type.
@@ -32,4 +32,4 @@ T& of_thread() {
   return *place.object;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

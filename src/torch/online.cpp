@@ -8,7 +8,7 @@
 #include "torch/saved.h"
 #include "torch/session_state.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 constexpr double packing_cost_per_byte = 1e-4;  // microseconds
@@ -157,4 +157,4 @@ bool make_room(Bytes wanted) {
   return true;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -6,9 +6,9 @@
 
 #include "reprise/trace/trace.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 // Frees until the bytes fit, and returns true; throws BudgetError when nothing is left to free.
 bool make_room(Bytes wanted);
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -9,7 +9,7 @@
 #include "torch/of_thread.h"
 #include "torch/unwritten.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 // In-place operators whose result does not depend on the old contents.
@@ -189,4 +189,4 @@ const OperatorInfo* find_operator(const at::RecordFunction& call) {
   return seen_here[key] = info;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

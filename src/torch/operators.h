@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace reprise {
+namespace reprise::internal {
 
 // What an operator does to an argument.
 enum class Access : std::uint8_t {
@@ -62,4 +62,4 @@ struct OperatorInfo {
 void lock_operators_for_fork();
 void unlock_operators_after_fork();
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 bool same_geometry(const Recipes& a, const Geometry& x, const Recipes& b, const Geometry& y) {
@@ -56,7 +56,7 @@ Bytes bytes_of(const Observations& seen) {
          static_cast<Bytes>(seen.needs.size()) * behind;
 }
 
-Bytes bytes_of(const Schedule& schedule) {
+Bytes bytes_of(const Script& schedule) {
   return bytes_of(schedule.steps) + bytes_of(schedule.after) + bytes_of(schedule.before) + bytes_of(schedule.events) +
          bytes_of(schedule.replays) + bytes_of(schedule.owned) + bytes_of(schedule.last_drop) +
          bytes_of(schedule.forms) + bytes_of(schedule.room) + static_cast<Bytes>(schedule.replays.size()) * 2 * behind;
@@ -78,4 +78,4 @@ Id common_operators(const Recipes& a, const Recipes& b) {
   return op;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -9,9 +9,9 @@
 #include "reprise/plan/planner.h"
 #include "torch/observations.h"
 #include "torch/recipes.h"
-#include "torch/schedule.h"
+#include "torch/script.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 struct Period {
   std::shared_ptr<Recipes> recipes;
@@ -29,16 +29,16 @@ struct Period {
   bool record_anew = false;  // a step left it where its moments were not counted: the next one is recorded in full
 
   // ---- its plan ----
-  Bytes budget = 0;                          // what the schedule, or the failure to find one, is for
-  std::shared_ptr<const Schedule> schedule;  // none: not planned yet, or infeasible
-  std::optional<Plan> plan;                  // behind the schedule
-  bool given = false;                        // by the user: never replaced
-  bool infeasible = false;                   // no plan was found for `budget`
-  std::optional<Bytes> smallest_feasible;    // if infeasible
-  std::optional<Bytes> kept_peak;            // if nothing were forgotten, once it was asked for
-  int planned_with = 0;                      // `measured` when it was planned
-  bool planning = false;                     // a job is under way
-  bool outgrown = false;                     // the other bytes are more than the plan allows for
+  Bytes budget = 0;                        // what the schedule, or the failure to find one, is for
+  std::shared_ptr<const Script> schedule;  // none: not planned yet, or infeasible
+  std::optional<Plan> plan;                // behind the schedule
+  bool given = false;                      // by the user: never replaced
+  bool infeasible = false;                 // no plan was found for `budget`
+  std::optional<Bytes> smallest_feasible;  // if infeasible
+  std::optional<Bytes> kept_peak;          // if nothing were forgotten, once it was asked for
+  int planned_with = 0;                    // `measured` when it was planned
+  bool planning = false;                   // a job is under way
+  bool outgrown = false;                   // the other bytes are more than the plan allows for
 
   // What it takes in memory, about.
   [[nodiscard]] Bytes bytes() const;
@@ -47,4 +47,4 @@ struct Period {
 // How many operators two lists of recipes have in common from the start.
 [[nodiscard]] Id common_operators(const Recipes&, const Recipes&);
 
-}  // namespace reprise
+}  // namespace reprise::internal

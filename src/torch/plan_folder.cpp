@@ -12,7 +12,7 @@
 #include "reprise/trace/error.h"
 #include "reprise/trace/files.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 // What stays the same from run to run: no costs, no other bytes.
@@ -79,4 +79,4 @@ void write_to_folder(const std::filesystem::path& folder, const Trace& trace, co
   }
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

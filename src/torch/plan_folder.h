@@ -6,7 +6,7 @@
 
 #include "reprise/trace/plan.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 // A plan that is valid for this trace and keeps to this budget; none if there is none, or no folder.
 [[nodiscard]] std::optional<Plan> read_from_folder(const std::filesystem::path& folder, const Trace&, Bytes budget);
@@ -14,4 +14,4 @@ namespace reprise {
 // Does nothing without a folder. A file appears whole or not at all. Throws Error if it cannot be written.
 void write_to_folder(const std::filesystem::path& folder, const Trace&, const Plan&);
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -15,11 +15,11 @@
 #include <thread>
 #include <utility>
 
-#include "plan/highs.h"
+#include "plan/bounds/highs.h"
 #include "reprise/plan/planner.h"
 #include "reprise/trace/files.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 // Signals are for threads of the program: a handler may call exit(), which waits for this one.
@@ -201,4 +201,4 @@ void renew_planning_after_fork() {
   planning().renew();
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

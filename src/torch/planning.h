@@ -10,7 +10,7 @@
 #include <atomic>
 #include <memory>
 
-namespace reprise {
+namespace reprise::internal {
 
 // Keeps alive what it needs. Either `run` is called, or `dropped`; both, in this order, if `run` throws.
 class PlanningJob {
@@ -53,4 +53,4 @@ void unlock_planning_after_fork();
 // The same in the child, where there is no planning thread, and nobody waits.
 void renew_planning_after_fork();
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 template <class T>
@@ -133,4 +133,4 @@ bool same_constant(const c10::IValue& a, const c10::IValue& b) {
   return a.is(b);
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

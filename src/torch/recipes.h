@@ -20,7 +20,7 @@
 #include "torch/operators.h"
 #include "torch/view.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 inline constexpr Id no_value = -1;
 inline constexpr Id no_operator = -1;
@@ -123,4 +123,4 @@ class Recipes {
 // Whether replaying with one is the same as replaying with the other.
 [[nodiscard]] bool same_constant(const c10::IValue&, const c10::IValue&);
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -12,7 +12,7 @@
 #include "torch/session_state.h"
 #include "torch/writes.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 // ---- arguments -----------------------------------------------------------------------------------------------------
@@ -689,4 +689,4 @@ void watch_nodes(bool on) {
   }
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -7,7 +7,7 @@
 
 #include "torch/thread_state.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 // Adds and removes the callbacks of this thread. Adding those that are there has no effect.
 void watch_operators(bool);
@@ -17,8 +17,4 @@ void watch_nodes(bool);
 void begin_period_if_over();
 void end_period();
 
-// LibTorch's autograd engine with our saved tensors and an eye on backward. There from the moment the library is
-// loaded.
-void install_engine();
-
-}  // namespace reprise
+}  // namespace reprise::internal

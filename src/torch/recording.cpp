@@ -13,7 +13,7 @@
 #include "torch/session_state.h"
 #include "torch/thread_state.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 std::uint32_t next_number() {
@@ -560,4 +560,4 @@ void Recording::orphan_dependents(Id value) {
   }
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

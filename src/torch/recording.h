@@ -29,7 +29,7 @@
 #include "torch/recipes.h"
 #include "torch/victims.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 class SavedHook;
 class SessionState;
@@ -224,4 +224,4 @@ class Recording : public std::enable_shared_from_this<Recording> {
 // All recordings that are alive.
 [[nodiscard]] std::vector<Recording*>& recordings();
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -12,7 +12,7 @@
 #include "torch/saved.h"
 #include "torch/session_state.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 // Operators run as they did below autograd and autocast, and are not recorded.
@@ -71,7 +71,7 @@ struct Call {
     View view;
   };
   struct Argument {
-    reprise::Argument::Kind kind = reprise::Argument::Kind::constant;
+    internal::Argument::Kind kind = internal::Argument::Kind::constant;
     c10::IValue constant;
     c10::SmallVector<Input, 1> inputs;
   };
@@ -93,14 +93,14 @@ struct Call {
     bool has_fractions = false;
     const auto all_writes = recipes.writes_of(op);
     writes.append(all_writes.begin(), all_writes.end());
-    for (const reprise::Argument& argument : recipes.arguments_of(op)) {
+    for (const internal::Argument& argument : recipes.arguments_of(op)) {
       Argument& own = arguments.emplace_back();
       own.kind = argument.kind;
-      if (argument.kind == reprise::Argument::Kind::constant) {
+      if (argument.kind == internal::Argument::Kind::constant) {
         const auto changed = r.changed_constants.find(argument.first);
         own.constant = changed == r.changed_constants.end() ? recipes.constants[argument.first] : changed->second;
         if (own.constant.isGenerator()) own.constant = c10::IValue();  // the tape plays to whichever it asks for
-      } else if (argument.kind != reprise::Argument::Kind::unknown) {
+      } else if (argument.kind != internal::Argument::Kind::unknown) {
         for (std::uint32_t k = 0; k < argument.count; ++k) {
           const Reference& reference = recipes.references[argument.first + k];
           own.inputs.push_back({reference.value, reference.defined, recipes.view(reference.geometry)});
@@ -547,4 +547,4 @@ void unpack_for_plan(Recording& recording, Id value) {
   (void)replay.take(value);
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

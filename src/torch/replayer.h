@@ -9,7 +9,7 @@
 
 #include "torch/recording.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 // The contents of a value, rebuilt if they are not resident. Other outputs that saved tensors wait for are kept on
 // the way. Throws ChangedInputError, BudgetError, and what the operators throw.
@@ -26,4 +26,4 @@ void replay_for_plan(Recording&, std::span<const Id> operators, std::span<const 
 // From its packed copy, which stays.
 void unpack_for_plan(Recording&, Id value);
 
-}  // namespace reprise
+}  // namespace reprise::internal

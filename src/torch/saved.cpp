@@ -7,7 +7,7 @@
 #include "torch/thread_state.h"
 #include "torch/unwritten.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 void SavedHook::call_pack_hook(const at::Tensor& tensor) {
   if (const libtorch::Version& version = libtorch::version_of(tensor); version.enabled()) {
@@ -85,7 +85,7 @@ at::Tensor SavedHook::call_unpack_hook() {
 }
 
 void SavedHook::verify(c10::Storage& storage, const Fingerprint& expected) {
-  if (const auto blocks = differences(expected, reprise::fingerprint(storage, view)); !blocks.empty()) {
+  if (const auto blocks = differences(expected, internal::fingerprint(storage, view)); !blocks.empty()) {
     {  // to find out why takes the room that it has
       const Arbiter lock;
       recording_->release(value);
@@ -132,7 +132,7 @@ void SavedHook::report_mismatch(Id of, std::size_t block, std::size_t blocks) {
     }
     if (expected.empty()) continue;
     try {
-      const auto different = differences(expected, reprise::fingerprint(rebuild(recording, v), there));
+      const auto different = differences(expected, internal::fingerprint(rebuild(recording, v), there));
       if (different.empty() || nobody_wrote(recording, v, there, different)) continue;
       of = v;
       block = different.front();
@@ -158,4 +158,4 @@ SavedHook::~SavedHook() {
   }
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -15,7 +15,7 @@
 #include "torch/recording.h"
 #include "torch/view.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 class SavedHook final : public torch::autograd::SavedVariableHooks {
  public:
@@ -53,4 +53,4 @@ class SavedHook final : public torch::autograd::SavedVariableHooks {
   std::uint32_t expected_version_ = 0;
 };
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -4,7 +4,9 @@
 
 #include <string>
 
-#include "torch/fork.h"
+#include "torch/backward.h"
+#include "torch/forks.h"
+#include "torch/memory.h"
 #include "torch/meter.h"
 #include "torch/online.h"
 #include "torch/planning.h"
@@ -13,6 +15,7 @@
 #include "torch/writes.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 void check_budget(Bytes budget) {
@@ -56,6 +59,10 @@ Step::~Step() {
 }
 void Step::close() noexcept {
   if (const auto state = std::move(state_)) state->close_step();
+}
+
+Bytes fraction_of_memory(double share) {
+  return fraction_of_memory(share, "/");
 }
 
 // ---- session -------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@
 #include "torch/planning.h"
 #include "torch/recorder.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 // What the periods that a session knows may take, beside a sixteenth of its budget.
@@ -341,7 +341,7 @@ void SessionState::plan(const std::shared_ptr<Period>& period, Bytes budget, boo
   }
   std::optional<Bridge> bridge;
   PlanResult result;
-  std::shared_ptr<const Schedule> schedule;
+  std::shared_ptr<const Script> schedule;
   std::string failure;
   try {
     bridge.emplace(known, options.pack);
@@ -572,4 +572,4 @@ void end_period() {
   if (complete_period()) automatic::end_step();
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -16,7 +16,7 @@
 #include "torch/planning.h"
 #include "torch/recording.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 class SessionState : public std::enable_shared_from_this<SessionState> {
  public:
@@ -120,4 +120,4 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
 // Bytes that are to stay free for packing while no plan accounts for them.
 void reserve_for_packing(Bytes);
 
-}  // namespace reprise
+}  // namespace reprise::internal

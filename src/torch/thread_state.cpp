@@ -2,10 +2,10 @@
 
 #include "torch/of_thread.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 ThreadState& this_thread() {
   return of_thread<ThreadState>();
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -8,7 +8,7 @@
 
 #include "torch/recording.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 struct ThreadState {
   const SessionState* step = nullptr;     // whose step is open
@@ -24,4 +24,4 @@ struct ThreadState {
 
 [[nodiscard]] ThreadState& this_thread();
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -7,7 +7,7 @@
 #include "torch/meter.h"
 #include "torch/replayer.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 // What memory is filled with.
@@ -78,4 +78,4 @@ bool nobody_wrote(Recording& recording, Id value, const View& view, std::span<co
   }
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -16,7 +16,7 @@
 
 #include "reprise/trace/trace.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 class Recording;
 struct View;
@@ -40,4 +40,4 @@ struct Unwritten {
 // out. Not under the arbiter.
 [[nodiscard]] bool nobody_wrote(Recording&, Id value, const View&, std::span<const std::size_t> blocks);
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 constexpr auto saved_later = [](const auto& a, const auto& b) { return a.saved_at > b.saved_at; };
@@ -32,4 +32,4 @@ void VictimQueue::reconsider() {
   busy_.clear();
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -12,7 +12,7 @@
 
 #include "reprise/trace/trace.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 class VictimQueue {
  public:
@@ -51,4 +51,4 @@ class VictimQueue {
   std::vector<std::pair<Entry, int>> busy_;
 };
 
-}  // namespace reprise
+}  // namespace reprise::internal

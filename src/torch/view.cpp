@@ -1,6 +1,6 @@
 #include "torch/view.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 View::View(const at::Tensor& tensor) : offset(tensor.storage_offset()), dtype(tensor.scalar_type()) {
   const auto sizes = tensor.sizes(), strides = tensor.strides();
@@ -15,4 +15,4 @@ at::Tensor View::of(c10::Storage storage) const {
   return tensor;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -4,7 +4,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/SmallVector.h>
 
-namespace reprise {
+namespace reprise::internal {
 
 struct View {
   c10::SmallVector<std::int64_t, 8> dims;  // sizes, then strides
@@ -22,4 +22,4 @@ struct View {
   }
 };
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -8,7 +8,7 @@
 #include "torch/interception.h"
 #include "torch/recording.h"
 
-namespace reprise::writes {
+namespace reprise::internal::writes {
 namespace {
 
 struct Needed {
@@ -126,4 +126,4 @@ Watch::Watch() {
   watched_.emplace(libtorch::key_of_writes);
 }
 
-}  // namespace reprise::writes
+}  // namespace reprise::internal::writes

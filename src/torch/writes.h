@@ -16,7 +16,7 @@
 
 #include "torch/operators.h"
 
-namespace reprise::writes {
+namespace reprise::internal::writes {
 
 using Written = c10::SmallVector<at::Tensor, 2>;
 
@@ -39,4 +39,4 @@ class Watch {
   std::optional<c10::impl::IncludeDispatchKeyGuard> watched_;
 };
 
-}  // namespace reprise::writes
+}  // namespace reprise::internal::writes

@@ -7,10 +7,11 @@
 #include <limits>
 #include <optional>
 
-#include "json_text.h"
 #include "reprise/trace/error.h"
+#include "trace/json_text.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 __extension__ using Wide = unsigned __int128;

@@ -1,4 +1,4 @@
-#include "check.h"
+#include "trace/check.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "reprise/trace/error.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 // One less than the largest id, so that a count, and an id one past the end, are ids too.
@@ -275,8 +275,12 @@ void check(const Plan& plan) {
   }
 }
 
+}  // namespace reprise::internal
+
+namespace reprise {
+
 void check(const Trace& trace) {
-  Checker checker(trace);
+  internal::Checker checker(trace);
   checker.counts();
   checker.amounts();
   checker.moments();

@@ -8,7 +8,7 @@
 #include "reprise/trace/plan.h"
 #include "reprise/trace/trace.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 // Where a number stands in a trace, turned into text only when there is something to say about it.
 struct Place {
@@ -38,4 +38,4 @@ void check_tiers(const std::vector<Tier>& tiers, std::optional<std::size_t> valu
 // What can be said about a plan without its trace. Throws BadInput; which actions are allowed is the interpreter's.
 void check(const Plan& plan);
 
-}  // namespace reprise
+}  // namespace reprise::internal

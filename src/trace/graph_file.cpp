@@ -1,14 +1,14 @@
-#include "graph_file.h"
+#include "trace/graph_file.h"
 
 #include <fmt/format.h>
 
 #include <optional>
 #include <utility>
 
-#include "json_reader.h"
 #include "reprise/trace/error.h"
+#include "trace/json_reader.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 struct Graph {
@@ -141,4 +141,4 @@ Trace parse_graph(std::string_view json) {
   return trace;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

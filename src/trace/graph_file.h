@@ -5,9 +5,9 @@
 
 #include "reprise/trace/trace.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 // Throws BadInput; the trace has passed `check`.
 [[nodiscard]] Trace parse_graph(std::string_view json);
 
-}  // namespace reprise
+}  // namespace reprise::internal

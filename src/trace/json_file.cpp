@@ -1,4 +1,4 @@
-#include "json_file.h"
+#include "trace/json_file.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,10 +11,10 @@
 #include <memory>
 #include <optional>
 
-#include "json_reader.h"
-#include "json_text.h"
+#include "trace/json_reader.h"
+#include "trace/json_text.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 constexpr std::int64_t version_read = 1;
@@ -124,4 +124,4 @@ FileKind kind_of(std::string_view json) {
   return *kind;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -7,7 +7,7 @@
 
 #include "reprise/trace/error.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 // Throws BadInput that names the file and what is wrong with it.
 [[nodiscard]] std::string read_text(const std::filesystem::path& path);
@@ -34,4 +34,4 @@ enum class FileKind { trace, plan, graph };
 // file.
 [[nodiscard]] FileKind kind_of(std::string_view json);
 
-}  // namespace reprise
+}  // namespace reprise::internal

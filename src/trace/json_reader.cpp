@@ -1,13 +1,13 @@
-#include "json_reader.h"
+#include "trace/json_reader.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "json_text.h"
 #include "reprise/trace/error.h"
+#include "trace/json_text.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 const char* name(JsonReader::Kind kind) {
@@ -197,4 +197,4 @@ void read_ids(JsonReader& reader, std::vector<Id>& ids) {
   while (reader.next_item()) ids.push_back(reader.id());
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

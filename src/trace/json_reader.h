@@ -17,7 +17,7 @@
 
 #include "reprise/trace/trace.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 class JsonReader {
  public:
@@ -103,4 +103,4 @@ std::uint32_t read_record(JsonReader& reader, const std::array<std::string_view,
 // A list of ids.
 void read_ids(JsonReader& reader, std::vector<Id>& ids);
 
-}  // namespace reprise
+}  // namespace reprise::internal

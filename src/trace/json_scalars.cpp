@@ -5,10 +5,10 @@
 #include <cmath>
 #include <limits>
 
-#include "json_reader.h"
-#include "json_text.h"
+#include "trace/json_reader.h"
+#include "trace/json_text.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 bool is_digit(char c) {
@@ -198,4 +198,4 @@ Id JsonReader::id() {
   return static_cast<Id>(value);
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

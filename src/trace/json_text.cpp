@@ -1,6 +1,6 @@
-#include "json_text.h"
+#include "trace/json_text.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -39,4 +39,4 @@ std::string printable(std::string_view text) {
   return result;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

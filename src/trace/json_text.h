@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace reprise {
+namespace reprise::internal {
 
 // How many bytes the UTF-8 sequence at the start of `text` has; 0 if there is none that is well-formed.
 [[nodiscard]] std::size_t utf8_length(std::string_view text);
@@ -12,4 +12,4 @@ namespace reprise {
 // For error messages: one line, short, nothing that upsets a terminal.
 [[nodiscard]] std::string printable(std::string_view text);
 
-}  // namespace reprise
+}  // namespace reprise::internal

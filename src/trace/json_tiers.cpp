@@ -1,8 +1,8 @@
-#include "json_tiers.h"
+#include "trace/json_tiers.h"
 
 #include <array>
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 TierEntry read_entry(JsonReader& reader) {
@@ -78,4 +78,4 @@ BadInput with_place_in_file(const BadInput& error) {
   return {error.file(), place, error.reason()};
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

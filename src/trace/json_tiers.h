@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "json_reader.h"
-#include "json_writer.h"
 #include "reprise/trace/error.h"
 #include "reprise/trace/trace.h"
+#include "trace/json_reader.h"
+#include "trace/json_writer.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 [[nodiscard]] std::vector<Tier> read_tiers(JsonReader& reader);
 void write_tiers(JsonWriter& writer, const std::vector<Tier>& tiers);
@@ -17,4 +17,4 @@ void write_tiers(JsonWriter& writer, const std::vector<Tier>& tiers);
 // The same error with the place as the file calls it, where that differs from the fields of the structs.
 [[nodiscard]] BadInput with_place_in_file(const BadInput& error);
 
-}  // namespace reprise
+}  // namespace reprise::internal

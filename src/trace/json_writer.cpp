@@ -1,13 +1,13 @@
-#include "json_writer.h"
+#include "trace/json_writer.h"
 
 #include <fmt/format.h>
 
 #include <charconv>
 
-#include "json_text.h"
 #include "reprise/trace/error.h"
+#include "trace/json_text.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 JsonWriter& JsonWriter::integer(std::int64_t value) {
   char digits[24];
@@ -71,4 +71,4 @@ JsonWriter& JsonWriter::key(std::string_view name) {
   return *this;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -8,7 +8,7 @@
 
 #include "reprise/trace/trace.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 class JsonWriter {
  public:
@@ -49,4 +49,4 @@ class JsonWriter {
   bool first_key_ = true;
 };
 
-}  // namespace reprise
+}  // namespace reprise::internal

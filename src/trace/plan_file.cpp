@@ -2,16 +2,17 @@
 
 #include <array>
 
-#include "check.h"
-#include "json_file.h"
-#include "json_reader.h"
-#include "json_text.h"
-#include "json_tiers.h"
-#include "json_writer.h"
 #include "reprise/trace/error.h"
 #include "reprise/trace/files.h"
+#include "trace/check.h"
+#include "trace/json_file.h"
+#include "trace/json_reader.h"
+#include "trace/json_text.h"
+#include "trace/json_tiers.h"
+#include "trace/json_writer.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 constexpr std::array kinds = {Action::Kind::run, Action::Kind::replay, Action::Kind::drop, Action::Kind::put,

@@ -1,14 +1,15 @@
 #include <array>
 
-#include "graph_file.h"
-#include "json_file.h"
-#include "json_reader.h"
-#include "json_tiers.h"
-#include "json_writer.h"
 #include "reprise/trace/error.h"
 #include "reprise/trace/files.h"
+#include "trace/graph_file.h"
+#include "trace/json_file.h"
+#include "trace/json_reader.h"
+#include "trace/json_tiers.h"
+#include "trace/json_writer.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 // ---- reading: the grammar of docs/formats.md, one function for each record ------------------------------------------

@@ -8,7 +8,7 @@
 #include <limits>
 #include <thread>
 
-#include "plan/highs.h"
+#include "plan/bounds/highs.h"
 #include "reprise/plan/planner.h"
 #include "support/cases.h"
 #include "support/exhaustive.h"
@@ -16,6 +16,7 @@
 #include "support/small_trace.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using testing::all_kinds;

@@ -1,5 +1,5 @@
 // Lower bounds: never above what the cheapest plan costs.
-#include "plan/bound.h"
+#include "plan/bounds/bound.h"
 
 #include <gtest/gtest.h>
 
@@ -13,6 +13,7 @@
 #include "support/small_trace.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using testing::all_kinds;

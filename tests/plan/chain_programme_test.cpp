@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "plan/chain_layers.h"
-#include "plan/chain_plan.h"
+#include "plan/chains/chain_layers.h"
+#include "plan/chains/chain_plan.h"
 #include "plan/planners.h"
 #include "reprise/trace/error.h"
 #include "support/chains.h"
@@ -11,6 +11,7 @@
 #include "support/shortest_plan.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 const SimulateOptions any_budget{.record_live = false, .check_budget = false};

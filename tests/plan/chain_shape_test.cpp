@@ -1,4 +1,4 @@
-#include "plan/chain_shape.h"
+#include "plan/chains/chain_shape.h"
 
 #include <gtest/gtest.h>
 
@@ -6,6 +6,7 @@
 #include "support/small_trace.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using testing::SmallTrace;

@@ -6,6 +6,7 @@
 #include "support/random_trace.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 const SimulateOptions any_budget{.record_live = false, .check_budget = false};

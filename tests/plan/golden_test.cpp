@@ -7,12 +7,13 @@
 #include <string>
 
 #include "paths.h"
-#include "plan/highs.h"
+#include "plan/bounds/highs.h"
 #include "reprise/plan/planner.h"
 #include "reprise/trace/amount.h"
 #include "reprise/trace/files.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 struct Golden {

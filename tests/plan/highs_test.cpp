@@ -1,11 +1,12 @@
 // Programs through HiGHS, and what is said about them.
-#include "plan/highs.h"
+#include "plan/bounds/highs.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using Status = ProgramResult::Status;

@@ -3,13 +3,14 @@
 
 #include <algorithm>
 
-#include "plan/best.h"
-#include "plan/online.h"
+#include "plan/search/best.h"
+#include "plan/search/online_scores.h"
 #include "reprise/plan/planner.h"
 #include "support/cases.h"
 #include "support/small_trace.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using testing::read_aloud;

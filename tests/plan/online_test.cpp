@@ -1,16 +1,16 @@
 // The online heuristics: whatever they return is a schedule that fits.
-#include "plan/online.h"
-
 #include <gtest/gtest.h>
 
-#include "plan/best.h"
-#include "plan/schedule.h"
+#include "plan/search/best.h"
+#include "plan/search/online_scores.h"
+#include "plan/search/timetable.h"
 #include "reprise/plan/planner.h"
 #include "support/cases.h"
 #include "support/random_trace.h"
 #include "support/small_trace.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using testing::all_kinds;
@@ -45,7 +45,7 @@ TEST(OnlineHeuristics, GiveSchedulesThatLoadAndFit) {
         const auto nodes = simulate_online(problem, uses, score, {});
         if (!nodes) continue;
         ++found;
-        Schedule schedule(problem);
+        Timetable schedule(problem);
         ASSERT_TRUE(schedule.load(*nodes));
         ASSERT_TRUE(schedule.fits()) << schedule.peak();
         ASSERT_LE(schedule.cost(), 3 * problem.plain_cost * (1 + 1e-9)) << "it gives up before that";
@@ -110,7 +110,7 @@ TEST(OnlineHeuristics, DoNotCountOnAValueThatWasTakenOverWhenItsHoldEnded) {
     const Problem problem(small.trace, timeline, budget);
     for (const OnlineScore& score : all_scores()) {
       const auto nodes = simulate_online(problem, first_uses(problem), score, {});
-      Schedule schedule(problem);
+      Timetable schedule(problem);
       if (nodes) EXPECT_TRUE(schedule.load(*nodes)) << "budget " << budget;
     }
   }

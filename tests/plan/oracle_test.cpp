@@ -4,7 +4,7 @@
 #include <iostream>
 #include <limits>
 
-#include "plan/highs.h"
+#include "plan/bounds/highs.h"
 #include "reprise/plan/planner.h"
 #include "reprise/simulate/simulate.h"
 #include "reprise/trace/files.h"
@@ -14,6 +14,7 @@
 #include "support/small_trace.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using testing::all_kinds;

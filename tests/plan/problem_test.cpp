@@ -1,16 +1,17 @@
 // A trace as a problem for searching: nodes, copies, and the bytes that no plan can change.
-#include "plan/problem.h"
+#include "plan/search/problem.h"
 
 #include <gtest/gtest.h>
 
-#include "plan/best.h"
-#include "plan/schedule.h"
+#include "plan/search/best.h"
+#include "plan/search/timetable.h"
 #include "reprise/plan/planner.h"
 #include "support/cases.h"
 #include "support/exhaustive.h"
 #include "support/small_trace.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using testing::all_kinds;
@@ -121,7 +122,7 @@ TEST(PlansAsNodes, ComeBackFromPlansOfEveryKind) {
       const auto nodes = to_nodes(problem, cheapest->plan);
       if (!nodes) continue;  // uses an entry that the problem leaves out
       ++converted;
-      Schedule schedule(problem);
+      Timetable schedule(problem);
       ASSERT_TRUE(schedule.load(*nodes));
       ASSERT_TRUE(schedule.fits()) << schedule.peak() << ": " << testing::read_aloud(cheapest->plan);
       ASSERT_NEAR(schedule.cost(), cheapest->cost, 1e-9);

@@ -12,6 +12,7 @@
 #include "support/small_trace.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using testing::equal_layers;

@@ -1,5 +1,5 @@
 // Local search on schedules: it only ever gets better, stops when told, and does the same again with the same seed.
-#include "plan/search.h"
+#include "plan/search/search.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 #include "support/cases.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using testing::all_kinds;
@@ -38,6 +39,21 @@ struct Setting {
   const Problem problem;
 };
 
+// A slice of the effort may reach beyond its end.
+TEST(Search, EndsWhenItIsCancelledWhateverShareOfTheEffortItMaySpend) {
+  const Setting setting(CaseKind::step, 1, 20, 60);
+  std::atomic<bool> cancel{false};
+  PlanOptions options = moves(1'000'000'000);
+  options.cancel = &cancel;
+  Effort effort(options);
+  Search search(setting.problem, 1, effort);
+  int ticks = 0;
+  search.on_tick = [&] { cancel = ++ticks == 3; };
+  const double unit = search.unit_of(plain_order(setting.problem));
+  search.anneal(plain_order(setting.problem), 1.5, 0.3 * unit, 0.003 * unit);
+  EXPECT_EQ(ticks, 3);
+}
+
 TEST(Search, FindsOnlySchedulesThatFitAndCostWhatItSays) {
   int found = 0, tried = 0;
   for (const CaseKind kind : all_kinds()) {
@@ -58,7 +74,7 @@ TEST(Search, FindsOnlySchedulesThatFitAndCostWhatItSays) {
       EXPECT_GE(effort.spent(), 1);
       if (!search.has_best()) continue;
       ++found;
-      Schedule schedule(setting.problem);
+      Timetable schedule(setting.problem);
       ASSERT_TRUE(schedule.load(search.best()));
       ASSERT_TRUE(schedule.fits());
       ASSERT_NEAR(schedule.cost(), search.best_cost(), 1e-9 * search.best_cost());
@@ -90,7 +106,7 @@ TEST(Search, PrunesToSomethingCheaperThatStillFits) {
       Effort effort(options);
       Search search(setting.problem, seed, effort);
       // Replays that nobody needs, wherever they are possible.
-      Schedule wasteful(setting.problem);
+      Timetable wasteful(setting.problem);
       for (Id m = 1; m < setting.problem.moments; ++m) {
         if (!setting.problem.may_repeat[m - 1] || !wasteful.can_insert(m - 1, wasteful.first_of(m))) continue;
         wasteful.insert(m - 1, wasteful.first_of(m));
@@ -101,7 +117,7 @@ TEST(Search, PrunesToSomethingCheaperThatStillFits) {
       ASSERT_TRUE(search.has_best());
       ASSERT_LE(search.best_cost(), wasteful.cost());
       ASSERT_NEAR(search.best_cost(), setting.problem.plain_cost, 1e-9) << "everything fits without any";
-      ASSERT_TRUE(Schedule(setting.problem).load(pruned));
+      ASSERT_TRUE(Timetable(setting.problem).load(pruned));
     }
   }
 }

@@ -11,6 +11,7 @@
 #include "support/small_trace.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 constexpr SimulateOptions recorded{.record_live = true, .check_budget = false, .record_residences = true};

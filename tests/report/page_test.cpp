@@ -14,6 +14,7 @@
 #include "support/small_trace.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using Json = nlohmann::json;

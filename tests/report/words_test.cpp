@@ -8,6 +8,7 @@
 #include "support/small_trace.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 TEST(Words, PercentSaysAsMuchAsOneWantsToKnow) {

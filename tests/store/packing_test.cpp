@@ -15,6 +15,7 @@
 #include "support/random_trace.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using testing::Random;

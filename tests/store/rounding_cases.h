@@ -19,6 +19,7 @@
 #include "support/random_trace.h"
 
 namespace reprise::testing {
+using namespace internal;
 
 template <class T>
 using Bits = std::conditional_t<std::same_as<T, float>, std::uint32_t, std::uint64_t>;

@@ -15,6 +15,7 @@
 #include "support/cases.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using namespace reprise::testing;

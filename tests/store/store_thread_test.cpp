@@ -18,6 +18,7 @@
 #include "support/temporary_folder.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 namespace fs = std::filesystem;

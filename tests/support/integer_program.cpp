@@ -3,9 +3,10 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "plan/highs.h"
+#include "plan/bounds/highs.h"
 
 namespace reprise::testing {
+using namespace internal;
 namespace {
 
 class StagedProgram {

@@ -10,7 +10,7 @@
 
 #include "torch/heap.h"
 
-namespace reprise::heap {
+namespace reprise::internal::heap {
 namespace {
 
 constexpr std::size_t KiB = 1 << 10, MiB = 1 << 20;
@@ -224,4 +224,4 @@ TEST(ArenaTest, ResidentMemoryIsWhatIsUsedAndCached) {
 #endif
 
 }  // namespace
-}  // namespace reprise::heap
+}  // namespace reprise::internal::heap

@@ -6,6 +6,7 @@
 #include "torch/small_training.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using testing::difference;

@@ -12,6 +12,7 @@
 #include "torch/known_periods.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using at::Tensor;

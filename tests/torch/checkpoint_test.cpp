@@ -22,6 +22,7 @@
 #include "torch/recording.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 namespace nn = torch::nn;

@@ -6,6 +6,7 @@
 #include "torch/meter.h"
 
 namespace reprise::testing {
+using namespace internal;
 namespace {
 
 SessionOptions forgetting_everything() {

@@ -18,6 +18,7 @@
 #include "torch/arbiter.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using at::Tensor;

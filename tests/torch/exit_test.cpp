@@ -13,6 +13,7 @@
 #include "torch/small_training.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 namespace nn = torch::nn;

@@ -15,6 +15,7 @@
 #include "torch/meter.h"
 
 namespace reprise::testing {
+using namespace internal;
 
 using at::Tensor;
 

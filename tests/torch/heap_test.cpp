@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace reprise::heap {
+namespace reprise::internal::heap {
 namespace {
 
 constexpr std::size_t MiB = 1 << 20;
@@ -161,4 +161,4 @@ TEST(HeapThreadTest, ManyThreadsMayAllocateAndFreeForEachOther) {
 }
 
 }  // namespace
-}  // namespace reprise::heap
+}  // namespace reprise::internal::heap

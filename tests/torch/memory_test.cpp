@@ -10,6 +10,7 @@
 #include "support/temporary_folder.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 constexpr Bytes machine = Bytes{16000000} * 1024;

@@ -18,6 +18,7 @@ C10_DECLARE_bool(caffe2_cpu_allocator_do_zero_fill);
 C10_DECLARE_bool(caffe2_cpu_allocator_do_junk_fill);
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using meter::counted;

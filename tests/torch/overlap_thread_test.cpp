@@ -19,6 +19,7 @@
 #include "torch/meter.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using at::Tensor;

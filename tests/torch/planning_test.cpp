@@ -11,6 +11,7 @@
 #include "support/child.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using testing::Ending;

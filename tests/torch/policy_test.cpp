@@ -12,6 +12,7 @@
 #include "torch/small_training.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using testing::SmallTraining;

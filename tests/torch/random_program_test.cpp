@@ -25,6 +25,7 @@
 #include "torch/recording.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using testing::difference;

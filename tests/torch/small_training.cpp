@@ -3,6 +3,7 @@
 #include "torch/meter.h"
 
 namespace reprise::testing {
+using namespace internal;
 
 SmallTraining::SmallTraining(int layers, std::int64_t width, std::int64_t batch) : batch_(batch) {
   torch::manual_seed(1);

@@ -8,6 +8,7 @@
 #include "torch/small_training.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using testing::difference;

@@ -13,6 +13,7 @@
 #include "torch/meter.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using testing::Guest;

@@ -13,6 +13,7 @@
 #include "torch/meter.h"
 
 namespace reprise::testing {
+using namespace internal;
 
 // ---- what traps are made of ----
 

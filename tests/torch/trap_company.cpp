@@ -16,6 +16,7 @@
 #include "torch/trap_test.h"
 
 namespace reprise::testing {
+using namespace internal;
 namespace {
 
 // ---- tapes ---------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@
 #include "trace/json_reader.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using nlohmann::json;

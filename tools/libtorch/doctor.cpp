@@ -12,6 +12,7 @@
 #include "torch/meter.h"
 
 namespace reprise::tools {
+using namespace internal;
 namespace {
 
 using State = Finding::State;

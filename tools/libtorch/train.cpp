@@ -17,6 +17,7 @@
 #include "train_text.h"
 
 namespace reprise::tools {
+using namespace internal;
 namespace {
 
 // ---- what is trained -----------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@
 #include "torch/meter.h"
 
 namespace reprise::tools {
+using namespace internal;
 namespace {
 
 double seconds_now() {

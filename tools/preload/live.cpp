@@ -20,6 +20,7 @@
 #include "torch/automatic.h"
 
 namespace reprise::preload {
+using namespace internal;
 namespace {
 
 Settings settings;  // from the environment
@@ -133,7 +134,7 @@ extern "C" [[gnu::visibility("default")]] void reprise_begin() try {
   const reprise::Session probe(settings.options);  // throws what a session would complain about
   if (!settings.report.empty()) rehearse_report();
   std::atexit(at_end);
-  reprise::automatic::begin(settings.options);
+  reprise::internal::automatic::begin(settings.options);
 } catch (const std::exception& error) {
   reprise::untouched_or_not_at_all("this program cannot be put under a budget", error.what());
 }

@@ -12,7 +12,9 @@
 
 namespace reprise {
 
+namespace internal {
 class StepWriter;
+}
 
 // A plan, and what its executor would have to look ahead for.
 struct ChainScript {
@@ -50,7 +52,7 @@ class ChainPass {
  private:
   std::shared_ptr<const ChainScript> script_;
   std::unique_ptr<ChainDecisions> decisions_;
-  std::unique_ptr<StepWriter> writer_;
+  std::unique_ptr<internal::StepWriter> writer_;
   ChainDecisions::Decision pending_{true, std::nullopt};  // about the state that was reached last
   Id reached_ = 0;
   const std::vector<Action>* actions_;

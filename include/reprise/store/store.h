@@ -44,6 +44,10 @@
 
 namespace reprise {
 
+namespace internal {
+class StoreState;
+}
+
 // A text or a whole number; 7 and "7" are the same key.
 struct Key {
   Key(std::integral auto number) : text(std::to_string(number)) {}
@@ -242,8 +246,7 @@ class Store {
   void remember(Remember);
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<internal::StoreState> state_;
 };
 
 }  // namespace reprise

@@ -26,8 +26,10 @@
 
 namespace reprise {
 
+namespace internal {
 class SessionState;
 struct RegionBefore;
+}  // namespace internal
 
 // What is known from earlier calls at the same place of the program: their operators are followed instead of recorded
 // anew, and verified once. Any thread may use it.
@@ -40,7 +42,7 @@ class CheckpointSite {
 
  private:
   friend class CheckpointRegion;
-  std::shared_ptr<SessionState> state_;
+  std::shared_ptr<internal::SessionState> state_;
 };
 
 // While it lives, what this thread's operators save for backward is forgotten. `checkpoint` is a call inside of one.
@@ -58,7 +60,7 @@ class CheckpointRegion {
   [[nodiscard]] Bytes forgotten() const;
 
  private:
-  std::unique_ptr<RegionBefore> before_;  // nullptr: nothing is to be forgotten
+  std::unique_ptr<internal::RegionBefore> before_;  // nullptr: nothing is to be forgotten
 };
 
 template <class Function, class... Inputs>

@@ -39,6 +39,10 @@ class Module;
 
 namespace reprise {
 
+namespace internal {
+class SessionState;
+}  // namespace internal
+
 // A budget that limits nothing.
 inline constexpr Bytes no_limit = std::numeric_limits<Bytes>::max();
 
@@ -99,8 +103,6 @@ struct SessionOptions {
   std::string name = "session";
 };
 
-class SessionState;
-
 // While it lives, its session records this thread and the budget is in force. Steps of one thread do not overlap: a
 // second one on the same thread is a BadOption. It is closed on the thread that opened it.
 class [[nodiscard]] Step {
@@ -113,8 +115,8 @@ class [[nodiscard]] Step {
 
  private:
   friend class Session;
-  explicit Step(std::shared_ptr<SessionState>);
-  std::shared_ptr<SessionState> state_;
+  explicit Step(std::shared_ptr<internal::SessionState>);
+  std::shared_ptr<internal::SessionState> state_;
 };
 
 class Session {
@@ -162,7 +164,7 @@ class Session {
   void touched(const at::Tensor&);
 
  private:
-  std::shared_ptr<SessionState> state_;
+  std::shared_ptr<internal::SessionState> state_;
 };
 
 }  // namespace reprise

@@ -2,7 +2,7 @@
 #include "store/coded_bytes.h"
 #include "store/rounding_kernels.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 class Bfloat16Codec : public Codec {
@@ -42,4 +42,4 @@ const Codec& bfloat16_codec() {
   return codec;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

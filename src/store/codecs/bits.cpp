@@ -4,7 +4,7 @@
 #include "reprise/store/packing.h"
 #include "store/coded_bytes.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 PackedForm form_of(Element element, std::size_t elements) {
@@ -48,4 +48,4 @@ const Codec& bits_codec() {
   return codec;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -3,7 +3,7 @@
 #include "reprise/store/codec.h"
 #include "store/coded_bytes.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 class ExactCodec : public Codec {
@@ -33,4 +33,4 @@ const Codec& exact_codec() {
   return codec;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

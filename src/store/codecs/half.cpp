@@ -2,7 +2,7 @@
 #include "store/coded_bytes.h"
 #include "store/rounding_kernels.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 class HalfCodec : public Codec {
@@ -41,4 +41,4 @@ const Codec& half_codec() {
   return codec;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -2,7 +2,7 @@
 #include "store/coded_bytes.h"
 #include "store/rounding_kernels.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 class Int8Codec : public Codec {
@@ -43,4 +43,4 @@ const Codec& int8_codec() {
   return codec;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

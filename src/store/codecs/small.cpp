@@ -2,7 +2,7 @@
 #include "reprise/store/packing.h"
 #include "store/coded_bytes.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 constexpr PackedAs largest_first[] = {PackedAs::words, PackedAs::bytes, PackedAs::bits};
@@ -61,4 +61,4 @@ const Codec& small_codec() {
   return codec;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -8,7 +8,7 @@
 #include "reprise/store/codec.h"
 #include "store/coded_bytes.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
 // The fastest. Higher levels make little of numbers, for several times the time.
@@ -61,4 +61,4 @@ const Codec& zstd_codec() {
   return codec;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

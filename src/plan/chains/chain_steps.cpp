@@ -1,0 +1,13 @@
+#include "reprise/plan/chain_steps.h"
+
+#include <algorithm>
+
+namespace reprise {
+
+std::size_t forward_steps(const ChainSteps& steps) {
+  return static_cast<std::size_t>(std::count_if(steps.begin(), steps.end(), [](const ChainStep& step) {
+    return step.kind == ChainStep::Kind::advance || step.kind == ChainStep::Kind::tape;
+  }));
+}
+
+}  // namespace reprise

@@ -1,0 +1,14 @@
+// Revolve's schedules as plans for a chain in a trace.
+#pragma once
+
+#include "plan/chains/chain_plan.h"
+
+namespace reprise::internal {
+
+// The fewest slots that are tried when their number is free: fewer would make a schedule too long to be of use.
+[[nodiscard]] int fewest_slots(int layers);
+
+// As many slots as the budget allows.
+[[nodiscard]] SlotPlan revolve_with_most_slots(const Trace&, const Timeline&, const ChainShape&, const PlanOptions&);
+
+}  // namespace reprise::internal

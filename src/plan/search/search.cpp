@@ -1,0 +1,411 @@
+#include "plan/search/search.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace reprise::internal {
+namespace {
+
+constexpr double penalty_for_each = 0.02;  // occurrence above the budget, beside the bytes it is above
+constexpr int deepest_pull = 200;
+
+// Costs are seen as shares of the plain cost; of the dearest node, if a put or get costs more than everything else.
+double scale_of(const Problem& problem) {
+  double largest = problem.plain_cost;
+  for (const double cost : problem.cost) largest = std::max(largest, cost);
+  return largest > 0 ? 1 / largest : 1;
+}
+
+}  // namespace
+
+Search::Search(const Problem& problem, std::uint64_t seed, Effort& effort)
+    : problem_(problem),
+      schedule_(problem),
+      random_(seed),
+      effort_(effort),
+      cost_scale_(scale_of(problem)),
+      bytes_scale_(1 / std::max(1.0, static_cast<double>(problem.budget))) {
+  note_peak();
+}
+
+double Search::energy() const {
+  return schedule_.cost() * cost_scale_ +
+         penalty_ * (schedule_.over_bytes() * bytes_scale_ + penalty_for_each * schedule_.over_count());
+}
+
+void Search::note() {
+  if (!schedule_.fits() || schedule_.cost() >= best_cost_) return;
+  best_cost_ = schedule_.cost();
+  best_ = schedule_.nodes();
+  if (on_improvement) on_improvement(best_cost_);
+}
+
+void Search::note_peak() {
+  if (schedule_.peak() >= lowest_peak_) return;
+  lowest_peak_ = schedule_.peak();
+  lowest_ = schedule_.nodes();
+}
+
+bool Search::offer(const std::vector<Id>& nodes) {
+  if (!schedule_.load(nodes)) return false;
+  if (!schedule_.fits()) {
+    note_peak();
+    return false;
+  }
+  note();
+  return true;
+}
+
+double Search::unit_of(const std::vector<Id>& nodes) const {
+  double cost = 0;
+  for (const Id n : nodes) cost += problem_.cost[n];
+  const auto repeats = static_cast<double>(nodes.size()) - problem_.moments;
+  const double extra = cost - problem_.plain_cost;
+  return repeats > 0 && extra > 0 ? extra * cost_scale_ / repeats : 1.0 / std::max<Id>(1, problem_.moments);
+}
+
+// ---- pruning -------------------------------------------------------------------------------------------------------
+
+std::vector<Id> Search::prune(const std::vector<Id>& nodes) {
+  if (!schedule_.load(nodes)) return nodes;
+  bool again = schedule_.fits();
+  while (again && effort_.spent() < 1) {
+    again = false;
+    std::vector<Occurrence> order = schedule_.repeats();
+    std::stable_sort(order.begin(), order.end(), [&](Occurrence a, Occurrence b) {
+      return problem_.cost[schedule_.node_of(a)] > problem_.cost[schedule_.node_of(b)];
+    });
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Occurrence repeat = order[i];
+      if (i % 64 == 63 && effort_.spent() >= 1) break;
+      if (!schedule_.is_alive(repeat) || !schedule_.is_repeat(repeat)) continue;
+      const double before = schedule_.cost();
+      if (remove(repeat, true) && schedule_.fits()) {
+        again = again || schedule_.cost() < before;
+        schedule_.keep_changes();
+      } else {
+        schedule_.undo_changes();
+      }
+    }
+  }
+  note();
+  return schedule_.nodes();
+}
+
+// ---- annealing -----------------------------------------------------------------------------------------------------
+
+void Search::anneal(const std::vector<Id>& start, double until_share, double hot, double cold, bool until_fits) {
+  if (!schedule_.load(start)) return;
+  note();
+  const double from_share = effort_.spent();
+  double temperature = hot, now = energy();
+  int window = 0, fitting = 0, without_fit = 0;
+  for (std::uint64_t i = 0;; ++i) {
+    if (i % 32 == 0) {
+      const double spent = effort_.spent();
+      if (spent >= until_share || proven() || (until_fits && has_best())) return;
+      temperature = hot * std::pow(cold / hot, (spent - from_share) / (until_share - from_share));
+      if (i % 4096 == 0) {
+        if (!has_best()) note_peak();
+        if (on_tick) on_tick();
+      }
+    }
+    effort_.count_move();
+    schedule_.begin_batch();
+    const bool possible = move();
+    const double then = possible ? energy() : now;
+    if (possible && (then <= now || random_.unit() < std::exp((now - then) / temperature))) {
+      now = then;
+      schedule_.keep_changes();
+      note();
+    } else {
+      schedule_.undo_changes();
+    }
+    fitting += schedule_.fits() ? 1 : 0;
+    if (++window == 200) {
+      if (fitting > 120) penalty_ *= 0.93;
+      without_fit = fitting > 0 || has_best() ? 0 : without_fit + 1;
+      if (fitting < 40) penalty_ *= without_fit > 3 ? 4 : 1.08;  // a first plan, whatever it costs
+      penalty_ = std::clamp(penalty_, 1e-12, 1e12);
+      window = fitting = 0;
+      now = energy();
+    }
+  }
+}
+
+// ---- moves ---------------------------------------------------------------------------------------------------------
+
+bool Search::move() {
+  if (!schedule_.fits() && random_.chance(0.45)) return drop_at_overflow() && repaired_sometimes();
+  if (schedule_.repeats().empty() || random_.chance(0.35)) return drop_somewhere() && repaired_sometimes();
+  const Occurrence repeat = schedule_.repeats()[random_.below(static_cast<Id>(schedule_.repeats().size()))];
+  const double which = random_.unit();
+  if (which < 0.15) return shift(repeat);
+  if (which < 0.45) return swap(repeat);
+  return remove(repeat, random_.chance(0.9));
+}
+
+bool Search::drop_somewhere() {
+  const Stay stay = random_stay();
+  return stay >= 0 && drop_across(stay, -1);
+}
+
+// Of a few stays across an occurrence above the budget, forget the one that costs least for what it frees.
+bool Search::drop_at_overflow() {
+  const Occurrence where = random_overflow();
+  if (where < 0) return false;
+  const Id here = schedule_.order(where);
+  const double over = static_cast<double>(schedule_.live_at(where) - problem_.budget);
+  Stay best = -1;
+  double best_score = std::numeric_limits<double>::infinity();
+  int wanted = 1 + random_.below(4);
+  for (int tries = 0; tries < 40 && wanted > 0; ++tries) {
+    const Stay stay = random_stay();
+    if (stay < 0 || schedule_.order(schedule_.birth(stay)) >= here || schedule_.order(schedule_.end(stay)) <= here) {
+      continue;
+    }
+    const Id value = schedule_.value_of(stay);
+    if (problem_.ways[value].empty()) continue;
+    const double frees = std::min(std::max(1.0, static_cast<double>(problem_.bytes[value])), over);
+    const double score = (problem_.cost[problem_.ways[value].front()] + 1) / frees * (0.5 + random_.unit());
+    if (score < best_score) best_score = score, best = stay;
+    --wanted;
+  }
+  return best >= 0 && drop_across(best, where);
+}
+
+// Forgets the value between two consecutive uses, around the given occurrence or in any gap, and rebuilds it for the
+// second of them.
+bool Search::drop_across(Stay stay, Occurrence across) {
+  const Id value = schedule_.value_of(stay);
+  if (problem_.ways[value].empty()) return false;
+  schedule_.uses_of(stay, uses_);
+  Occurrence before = schedule_.birth(stay), gap_start = -1, gap_end = -1;
+  int gaps = 0;
+  for (const Occurrence use : uses_) {
+    if (across >= 0) {
+      if (schedule_.order(before) < schedule_.order(across) && schedule_.order(across) < schedule_.order(use)) {
+        gap_start = before, gap_end = use;
+      }
+    } else if (schedule_.next(before) != use && random_.below(++gaps) == 0) {
+      gap_start = before, gap_end = use;
+    }
+    before = use;
+  }
+  if (gap_end < 0) return false;
+
+  const Id way = choose_way(value);
+  Occurrence at = gap_end;
+  if (random_.chance(0.3)) {  // not right before the use, but anywhere in the gap, or where an input is still there
+    const Occurrence from = across >= 0 ? across : gap_start;
+    const auto inputs = problem_.inputs[way];
+    if (!inputs.empty() && random_.chance(0.6)) {
+      const Stay input = schedule_.serving(inputs[random_.below(static_cast<Id>(inputs.size()))], gap_end);
+      if (input >= 0) {
+        const Occurrence end = schedule_.end(input);
+        if (schedule_.order(end) < schedule_.order(gap_end) && schedule_.order(end) > schedule_.order(from)) {
+          at = random_.chance(0.5) ? schedule_.next(end) : end;
+        }
+      }
+    } else {
+      at = random_between(from, gap_end);
+    }
+  }
+  pulls_left_ = (1 << random_.below(6)) - 1;
+  depth_ = 0;
+  return pull(way, at, gap_start);
+}
+
+Id Search::choose_way(Id value) {
+  const auto ways = problem_.ways[value];
+  if (ways.empty()) return nowhere;
+  return ways.size() == 1 ? ways.front() : ways[random_.below(static_cast<Id>(ways.size()))];
+}
+
+bool Search::pull(Id node, Occurrence at, Occurrence gap_start) {
+  if (++depth_ > deepest_pull) return false;
+  if (problem_.is_get(node)) {
+    const Id put = node - 1;
+    if (schedule_.serving(problem_.inputs[node].front(), at) < 0) {
+      // When the gap begins; or later in it, or earlier, when the value has been there for a while: where there is
+      // room.
+      Occurrence after = schedule_.next(gap_start);
+      if (random_.chance(0.2)) {
+        after = random_between(gap_start, at);
+      } else if (random_.chance(0.3)) {
+        const Id value = problem_.outputs[node].front();
+        const Id held_from = problem_.zone_first[value];
+        const bool held_before = held_from != nowhere && held_from < schedule_.moment_at(gap_start);
+        const Stay stay = schedule_.serving(value, after);
+        const Occurrence from = held_before ? schedule_.first_of(held_from)
+                                : stay >= 0 ? schedule_.birth(stay)
+                                            : gap_start;
+        after = random_between(from, after);
+      }
+      if (schedule_.order(after) > schedule_.order(at) || !schedule_.can_insert(put, after)) return false;
+      schedule_.insert(put, after);
+    }
+    schedule_.insert(node, at);
+    return true;
+  }
+  for (Id missing = schedule_.missing_input(node, at); missing != nowhere;
+       missing = schedule_.missing_input(node, at)) {
+    // Its storage was taken over: a replay brings it back, or a copy from before that.
+    const Id way = choose_way(missing);
+    const Id taken = problem_.taken_at[missing];
+    if (way == nowhere || taken == nowhere) return false;
+    if (!pull(way, at, schedule_.previous(schedule_.first_of(taken)))) return false;
+  }
+  const Occurrence pulled = schedule_.insert(node, at);
+
+  const auto inputs = problem_.inputs[node];
+  for (auto input = inputs.end(); input != inputs.begin() && pulls_left_ > 0;) {
+    const Id value = *--input;
+    const Stay stay = schedule_.serving(value, pulled);
+    if (stay < 0 || schedule_.end(stay) != pulled || problem_.ways[value].empty()) continue;
+    const Id birth = schedule_.order(schedule_.birth(stay));
+    const Occurrence last = schedule_.last_use_between(value, birth, schedule_.order(pulled));
+    const Occurrence stretched_from = last < 0 ? schedule_.birth(stay) : last;
+    if (schedule_.next(stretched_from) == pulled) continue;
+    if (!random_.chance(schedule_.over_between(stretched_from, pulled) ? 0.7 : 0.15)) continue;
+    --pulls_left_;
+    // In front of what this batch has put there already for later inputs, so that ancestors come first.
+    const Id way = choose_way(value);
+    Occurrence place = pulled;
+    for (Occurrence p = schedule_.previous(place); p >= 0; p = schedule_.previous(p)) {
+      if (!schedule_.is_repeat(p) || !schedule_.inserted_in_this_batch(p) || schedule_.node_of(p) <= way) break;
+      place = p;
+    }
+    if (!pull(way, place, stretched_from)) return false;
+  }
+  return true;
+}
+
+bool Search::remove(Occurrence repeat, bool with_ancestors) {
+  if (!schedule_.can_erase(repeat)) return false;
+  const Id node = schedule_.node_of(repeat);
+  const Id here = schedule_.order(repeat);
+  schedule_.erase(repeat);
+  if (with_ancestors) {
+    for (const Id v : problem_.inputs[node]) remove_unused_ancestors(v, here);
+  }
+  return true;
+}
+
+// The repeat that made the value for something that is gone now, if nothing else uses what it makes.
+void Search::remove_unused_ancestors(Id value, Id before) {
+  Stay stay = -1;
+  const auto& stays = schedule_.stays_of(value);
+  for (auto s = stays.rbegin(); s != stays.rend() && stay < 0; ++s) {
+    if (schedule_.order(schedule_.birth(*s)) < before) stay = *s;
+  }
+  if (stay < 0) return;
+  const Occurrence maker = schedule_.birth(stay);
+  if (!schedule_.is_repeat(maker)) return;
+  const Id node = schedule_.node_of(maker);
+  for (Stay s = schedule_.first_stay(maker), n = 0; n < static_cast<Id>(problem_.outputs[node].size()); ++n) {
+    if (schedule_.is_stay(s + n) && schedule_.end(s + n) != maker) return;
+  }
+  const Id here = schedule_.order(maker);
+  schedule_.erase(maker);
+  for (const Id v : problem_.inputs[node]) remove_unused_ancestors(v, here);
+}
+
+bool Search::shift(Occurrence repeat) {
+  const Id node = schedule_.node_of(repeat);
+  if (node >= problem_.moments || problem_.outputs[node].size() != 1) return false;
+  const Stay stay = schedule_.first_stay(repeat);
+  if (!schedule_.is_stay(stay)) return remove(repeat, true);
+  schedule_.uses_of(stay, uses_);
+  if (uses_.empty()) return remove(repeat, true);
+  const Occurrence first_use = uses_.front();
+  const auto& stays = schedule_.stays_of(schedule_.value_of(stay));
+  const auto here = std::find(stays.begin(), stays.end(), stay);
+  if (here == stays.begin()) return false;
+  const Occurrence gap_start = schedule_.end(*(here - 1));
+
+  Occurrence to = first_use;
+  const double how = random_.unit();
+  if (how >= 0.25 && how < 0.6) {
+    const bool back = random_.chance(0.5);
+    to = repeat;
+    for (int steps = 1 + random_.below(4) + (back ? 0 : 1); steps > 0; --steps) {
+      const Occurrence step = back ? schedule_.previous(to) : schedule_.next(to);
+      if (step < 0) break;
+      if (back ? schedule_.order(step) <= schedule_.order(gap_start)
+               : schedule_.order(step) > schedule_.order(first_use))
+        break;
+      to = step;
+    }
+  } else if (how >= 0.6) {
+    to = random_between(gap_start, first_use);
+  }
+  if (to == repeat || !schedule_.can_erase(repeat)) return false;
+  schedule_.erase(repeat);
+  if (!schedule_.can_insert(node, to)) return false;
+  schedule_.insert(node, to);
+  return true;
+}
+
+bool Search::swap(Occurrence repeat) {
+  if (!remove(repeat, random_.chance(0.9))) return false;
+  repair(1 + random_.below(3));
+  return true;
+}
+
+// A repeat may itself have no room: then something else has to go while it takes place, in the same move.
+bool Search::repaired_sometimes() {
+  if (random_.chance(0.1)) repair(1 + random_.below(2));
+  return true;
+}
+
+void Search::repair(int times) {
+  for (int i = 0; i < times && !schedule_.fits(); ++i) {
+    if (!drop_at_overflow()) return;
+  }
+}
+
+// ---- sampling ------------------------------------------------------------------------------------------------------
+
+Stay Search::random_stay() {
+  const auto repeats = static_cast<Id>(schedule_.repeats().size());
+  const auto anchors = static_cast<Id>(schedule_.anchors().size());
+  for (int tries = 0; tries < 20; ++tries) {
+    Id r = random_.below(problem_.moments + repeats + anchors);
+    if (r >= problem_.moments + repeats) return schedule_.anchors()[r - problem_.moments - repeats];
+    const Occurrence o = r < problem_.moments ? schedule_.first_of(r) : schedule_.repeats()[r - problem_.moments];
+    const auto outputs = static_cast<Id>(problem_.outputs[schedule_.node_of(o)].size());
+    if (outputs == 0) continue;
+    const Stay stay = schedule_.first_stay(o) + (outputs == 1 ? 0 : random_.below(outputs));
+    if (schedule_.is_stay(stay)) return stay;
+  }
+  return -1;
+}
+
+Occurrence Search::random_between(Occurrence after, Occurrence up_to) {
+  const Id first = schedule_.rank_of_block(after), last = schedule_.rank_of_block(up_to);
+  for (int tries = 0; tries < 4; ++tries) {
+    const auto block = schedule_.block(first + random_.below(last - first + 1));
+    if (block.empty()) continue;
+    const Occurrence o = block[random_.below(static_cast<Id>(block.size()))];
+    if (schedule_.order(o) > schedule_.order(after) && schedule_.order(o) <= schedule_.order(up_to)) return o;
+  }
+  return up_to;
+}
+
+Occurrence Search::random_overflow() {
+  const Id blocks = schedule_.block_count();
+  const Id start = random_.below(blocks);
+  for (Id i = 0; i < blocks; ++i) {
+    const Id rank = (start + i) % blocks;
+    Id left = schedule_.over_in_block(rank);
+    if (left == 0) continue;
+    left = random_.below(left);
+    for (const Occurrence o : schedule_.block(rank)) {
+      if (schedule_.live_at(o) > problem_.budget && left-- == 0) return o;
+    }
+  }
+  return -1;
+}
+
+}  // namespace reprise::internal

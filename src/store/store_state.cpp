@@ -1,0 +1,180 @@
+#include "store/store_state.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace reprise::internal {
+namespace {
+
+std::vector<std::string> texts(std::span<const Key> keys) {
+  std::vector<std::string> texts;
+  texts.reserve(keys.size());
+  for (const Key& key : keys) texts.push_back(key.text);
+  return texts;
+}
+
+std::shared_ptr<const Remember> checked(Remember rule) {
+  if (!rule) throw BadOption("[store] option remember is empty");
+  return std::make_shared<const Remember>(std::move(rule));
+}
+
+StoreOptions checked(StoreOptions options) {
+  const auto check_budget = [](const char* option, Bytes budget) {
+    if (budget < 0) throw BadOption(fmt::format("[store] option {} is {}, below zero", option, budget));
+  };
+  check_budget("memory", options.memory);
+  if (options.disk) check_budget("disk.budget", options.disk->budget);
+  return options;
+}
+
+}  // namespace
+
+StoreState::StoreState(StoreOptions options)
+    : options_(checked(std::move(options))),
+      exact_(&reprise::codec("exact")),
+      tiers_{StoreTier(options_.memory), StoreTier(options_.disk ? options_.disk->budget : 0)},
+      disk_(options_.disk ? std::make_unique<Disk>(options_.files ? *options_.files : FileSystem::machine(),
+                                                   options_.disk->folder)
+                          : nullptr),
+      remember_(checked(options_.remember)),
+      background_(tier(TierKind::memory).ledger,
+                  {.prefetch = [this](const std::string& key) { return prefetch_now(key); },
+                   .offload = [this](const std::string& key) { offload_now(key); }}) {}
+
+bool StoreState::erase(const std::string& key) {
+  Reference old;
+  const std::lock_guard lock(mutex_);
+  const auto found = values_.find(key);
+  if (found == values_.end()) return false;
+  old = remove(found);
+  return true;
+}
+
+void StoreState::clear() {
+  background_.forget_all();
+  Values all;
+  {
+    const std::lock_guard lock(mutex_);
+    all.swap(values_);
+    for (const auto& [key, value] : all) retire(*value);
+  }
+  all.clear();
+  if (!disk_) return;
+  try {
+    disk_->remove_leftovers("");
+  } catch (const DiskError&) {  // they stay counted, and are tried again
+  }
+}
+
+void StoreState::prefetch(std::span<const Key> keys) {
+  if (disk_ && !keys.empty()) background_.prefetch(texts(keys));
+}
+
+void StoreState::offload(std::span<const Key> keys) {
+  if (disk_ && !keys.empty()) background_.offload(texts(keys));
+}
+
+bool StoreState::contains(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  return values_.contains(key);
+}
+
+std::size_t StoreState::size() const {
+  const std::lock_guard lock(mutex_);
+  return values_.size();
+}
+
+std::optional<Description> StoreState::describe(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = values_.find(key);
+  if (found == values_.end()) return std::nullopt;
+  const StoredValue& value = *found->second;
+  return Description{.number = value.number,
+                     .bytes = value.bytes,
+                     .plain_bytes = value.plain_bytes,
+                     .cost = value.cost,
+                     .tier = value.tier(),
+                     .codec = std::string(value.codec->name()),
+                     .element = value.element,
+                     .shape = value.shape};
+}
+
+StoreStatistics StoreState::statistics() const {
+  const std::lock_guard lock(mutex_);
+  StoreStatistics statistics = counts_;
+  statistics.gets = statistics.hits + statistics.misses;
+  statistics.in_memory = tier(TierKind::memory).count;
+  statistics.on_disk = tier(TierKind::disk).count;
+  statistics.bytes = ledger(TierKind::memory).used();
+  statistics.peak_bytes = ledger(TierKind::memory).peak();
+  statistics.disk_bytes = ledger(TierKind::disk).used();
+  statistics.peak_disk_bytes = ledger(TierKind::disk).peak();
+  return statistics;
+}
+
+void StoreState::reset_statistics() {
+  const std::lock_guard lock(mutex_);
+  counts_ = {};
+  for (StoreTier& tier : tiers_) tier.ledger.reset_peak();
+}
+
+void StoreState::enabled(bool on) {
+  const std::lock_guard lock(mutex_);
+  enabled_ = on;
+}
+
+bool StoreState::enabled() const {
+  const std::lock_guard lock(mutex_);
+  return enabled_;
+}
+
+void StoreState::remember(Remember rule) {
+  auto shared = checked(std::move(rule));  // the one from before ends with it, after the lock
+  const std::lock_guard lock(mutex_);
+  remember_.swap(shared);
+}
+
+// ---- fork -----------------------------------------------------------------------------------------------------------
+
+void StoreState::before_fork() {
+  background_.before_fork();
+  mutex_.lock();
+  if (disk_) disk_->before_fork();
+  for (StoreTier& tier : tiers_) tier.ledger.before_fork();
+}
+
+void StoreState::after_fork_in_parent() {
+  for (StoreTier& tier : tiers_) tier.ledger.after_fork_in_parent();
+  if (disk_) disk_->after_fork_in_parent();
+  mutex_.unlock();
+  background_.after_fork_in_parent();
+}
+
+void StoreState::after_fork_in_child() {
+  if (disk_) disk_->after_fork_in_child();
+  Bytes settled[2] = {0, 0};
+  for (auto& [key, value] : values_) {
+    take_from_other_threads(value);
+    value->room().settle_after_fork();
+    settled[static_cast<int>(value->tier())] += value->room().bytes();
+  }
+  for (int i = 0; i < 2; ++i) tiers_[i].ledger.after_fork_in_child(settled[i]);
+  new (&moved_) std::condition_variable;  // not destroyed before: that would wait for those who waited on it
+  mutex_.unlock();
+  background_.after_fork_in_child();
+}
+
+// References of theirs would never end: they get empty objects to refer to.
+void StoreState::take_from_other_threads(Reference& value) {
+  auto& at_rest = tier(value->tier()).at_rest;
+  at_rest.erase(value.get());
+  if (value.use_count() > 1) value = std::make_shared<StoredValue>(std::move(*value));
+  if (value->buffer.use_count() > 1) value->buffer = std::make_shared<Buffer>(std::move(*value->buffer));
+  if (value->file.use_count() > 1) value->file = std::make_shared<DiskFile>(std::move(*value->file));
+  value->readers = 0;
+  value->awaited = value->moving = false;
+  at_rest.insert(value.get());
+}
+
+}  // namespace reprise::internal

@@ -1,0 +1,57 @@
+#include "torch/forks.h"
+
+#include <pthread.h>
+
+#include "torch/arbiter.h"
+#include "torch/automatic.h"
+#include "torch/heap.h"
+#include "torch/interception.h"
+#include "torch/operators.h"
+#include "torch/planning.h"
+#include "torch/session_state.h"
+
+namespace reprise::internal {
+namespace {
+
+// The first three are held by those who wait for the arbiter, never the other way round; the last three are waited for
+// by those who hold it.
+void before() {
+  Interception::lock_for_fork();
+  automatic::lock_for_fork();
+  lock_sequences_for_fork();
+  Arbiter::lock_for_fork();
+  lock_operators_for_fork();
+  lock_planning_for_fork();
+  heap::lock_for_fork();
+}
+
+void in_parent() {
+  heap::unlock_after_fork();
+  unlock_planning_after_fork();
+  unlock_operators_after_fork();
+  Arbiter::unlock_after_fork();
+  unlock_sequences_after_fork();
+  automatic::unlock_after_fork();
+  Interception::unlock_after_fork();
+}
+
+void in_child() {
+  heap::unlock_after_fork();
+  renew_planning_after_fork();
+  unlock_operators_after_fork();
+  SessionState::keep_step_of_this_thread();
+  Arbiter::unlock_after_fork();
+  unlock_sequences_after_fork();
+  automatic::unlock_after_fork();
+  Interception::unlock_after_fork();
+}
+
+}  // namespace
+
+void install_fork_handlers() {
+  before();  // what is made when first used is there from now on
+  in_parent();
+  pthread_atfork(before, in_parent, in_child);
+}
+
+}  // namespace reprise::internal

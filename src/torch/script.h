@@ -1,0 +1,51 @@
+// A plan, ready to be executed on a live period: its actions by moment, in recipes and values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "reprise/store/packing.h"
+#include "reprise/trace/plan.h"
+
+namespace reprise::internal {
+
+struct Script {
+  struct Step {
+    enum class Kind : std::uint8_t {
+      replay,
+      drop,
+      end,  // a drop after which nobody needs it any more
+      pack,
+      unpack,
+    };
+    Kind kind = Kind::drop;
+    Id target = 0;  // a value; for replay an index into `replays`
+  };
+  std::vector<Step> steps;  // all of them, in order
+  std::vector<std::uint32_t> after,
+      before;                         // by moment: where its steps begin: `after` it, then those `before` the next
+  std::vector<std::uint64_t> events;  // by moment: the hash of an event's name, 0 for an operator
+  struct Replay {
+    std::vector<Id> operators;  // recipes, in order
+    std::vector<Id> outputs;    // what they leave
+  };
+  std::vector<Replay> replays;
+  std::vector<std::uint8_t> owned;  // by value: it is kept when it is made
+  std::vector<Id> last_drop;        // by value: after this moment the plan does not need it; -1: it is not in the plan
+  std::vector<std::optional<PackedForm>> forms;  // by value
+
+  std::vector<Bytes> room;  // by moment: how far live bytes stay below the budget, from the moment before until it ends
+
+  Bytes budget = 0, peak = 0;
+  double added_cost = 0, plain_cost = 0;  // microseconds
+  double gap = 0;
+
+  [[nodiscard]] Id moments() const { return static_cast<Id>(events.size()); }
+  // Right after the moment, and right before it. The steps in front of the first moment are `before(0)`.
+  [[nodiscard]] std::span<const Step> steps_after(Id moment) const;
+  [[nodiscard]] std::span<const Step> steps_before(Id moment) const;
+};
+
+}  // namespace reprise::internal
