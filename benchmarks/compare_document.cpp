@@ -101,23 +101,30 @@ void write_model(std::ostream& out, const ModelResult& model) {
 constexpr const char* method = R"(
 ## How it is measured
 
-- One training step, forward and backward, on one fixed batch; one thread; CPU time of the process. The models are those of
-  `./bench live`; the Python ones are the same, word for word.
-- Every two steps of any side stand between two plain steps of the same engine: C++ sides between plain LibTorch steps, Python sides
-  between plain PyTorch steps. A time is the ratio to the mean of these two, so that Python's own time counts for nobody and
-  against nobody. Tables have the median of the repetitions, and the least and the most in brackets. All sides are in one run, in
-  turn, and their order is reversed every other repetition.
-- A peak is counted above the level at the start of the step, when parameters exist and gradients do not, and is given as a share of
-  the plain peak of the same engine. In C++ these are bytes of LibTorch's CPU allocator, in Python all bytes of the heap (a
-  library in front of `malloc`), which has scratch memory of oneDNN and MKL in it, too.
-- *Reprise within that peak* is a session whose budget is the rival's share of plain's peak less 0.001, or up to 0.01 less than that where
-  several rivals are served by one. *Reprise in that time* is how far down its measured peaks can be followed from there until one is slower
-  than the rival.
-- Freed memory stays with the process on both sides, and numbers too small for a normal float count as zero.
-- Sessions had 5 seconds for a plan (1 with `--quick`), which is not in the times; nor is what `torch.compile` takes to compile.
-- *bit-equal* compares all gradients and buffers with those of a plain step of the same engine from the same seed.
-- Above each table plain steps are compared with plain steps, as if they were a rival's: that is what noise does. *Clearly* faster means
-  that the quartiles of the two times do not overlap.
+- The measured work is one training step, forward and backward, on one fixed batch, on one thread.
+  Times are CPU time of the process. The models are those of `./bench live`; the Python models are
+  the same, word for word.
+- Every two steps of any side stand between two plain steps of the same engine: C++ sides between
+  plain LibTorch steps, Python sides between plain PyTorch steps. A time is the ratio to the mean of
+  these two, so that interpreter overhead cancels out. Tables show the median of the repetitions,
+  and the smallest and the largest in brackets. All sides take turns in one run, and their order is
+  reversed every other repetition.
+- A peak is counted above the level at the start of the step, when parameters exist and gradients do
+  not, and is given as a share of the plain peak of the same engine. In C++ it counts the bytes of
+  LibTorch's CPU allocator; in Python it counts all bytes of the heap (by a library in front of
+  `malloc`), which include the scratch memory of oneDNN and MKL.
+- *Reprise within that peak* is a session whose budget is the rival's share of plain's peak less
+  0.001, or up to 0.01 less than that where one session serves several rivals. *Reprise in that
+  time* is the lowest of its measured peaks that can be reached from there without a slower one than
+  the rival in between.
+- Freed memory stays with the process on both sides, and numbers too small for a normal float count
+  as zero.
+- Sessions had 5 seconds for a plan (1 with `--quick`). The times include neither planning nor the
+  compilation of `torch.compile`.
+- *bit-equal* means that all gradients and buffers equal those of a plain step of the same engine
+  from the same seed.
+- The line above each table compares plain steps with plain steps, as if they were a rival's, to
+  show the noise. *Clearly* faster means that the quartiles of the two times do not overlap.
 )";
 
 void write_machine(std::ostream& out, const Results& results) {

@@ -34,68 +34,91 @@ OTHERS = [
 INTRODUCTION = """\
 # Exactness
 
-Written by `scripts/exactness.py` from the tests of `tests/torch`; `./test` fails if it is out of date. Each row of the tables is
-run plainly, and then in every regime that has a mark: outputs, gradients, buffers, the state of the generator and the text of
-errors have to be the same **bits**, live bytes have to stay within the budget, and nothing may be left afterwards.
+`scripts/exactness.py` writes this page from the tests of `tests/torch`; `./test` fails if it is out
+of date. Each row of the tables is run plainly, and then in every regime that has a mark. Outputs,
+gradients, buffers, the state of the generator and the text of errors have to be the same **bits**,
+live bytes have to stay within the budget, and nothing may be left afterwards.
 
 - *no budget*: a session that only records.
-- *moderate budget*: 0.75 of what the plain run needs above what was there before, several steps, a plan in between. Where no plan
-  fits, a `BudgetError` is allowed and the bytes have to stay within the budget all the same.
-- *tightest budget*: down from 0.95 in steps of 0.1, until nothing lower is feasible; with packing and without. No plans.
-- *all forgotten*: every value that can be rebuilt is forgotten as soon as it is saved, and rebuilt from the leaves even if it is
-  still alive. A second suite does that with the model built inside the step, too.
-- *interrupted*: several times in one session an allocation fails somewhere in the steps and everything is let go; then the steps
-  undisturbed. Both with everything forgotten and, where there is a mark under *moderate budget*, under that one with plans.
-- *in company*: beside a thread that draws from the default generator, allocates, and trains. What a trap draws then depends on what
-  the others draw, so a tape of its draws is recorded, and the plain run that it is compared with gets the same ones; the generator itself
-  is not compared. Both with everything forgotten and under a budget.
+- *moderate budget*: 0.75 of the bytes that the plain run needs above those that were live before
+  it, with several steps and a plan in between. Where no plan fits, a `BudgetError` is allowed, and
+  the bytes still have to stay within the budget.
+- *tightest budget*: down from 0.95 in steps of 0.1, until nothing lower is feasible; with packing
+  and without. No plans.
+- *all forgotten*: every value that can be rebuilt is forgotten as soon as it is saved, and rebuilt
+  from the leaves even if it is still alive. A second suite does the same with the model built
+  inside the step.
+- *interrupted*: several times in one session, an allocation fails somewhere in the steps and
+  everything is released; then the steps run undisturbed. This happens with everything forgotten
+  and, where there is a mark under *moderate budget*, also under that budget with plans.
+- *in company*: another thread draws from the default generator, allocates and trains at the same
+  time. The draws of a trap then depend on the draws of the others, so a tape of its draws is
+  recorded, and the plain run that it is compared with gets the same ones; the generator itself is
+  not compared. This happens with everything forgotten, and under a budget.
 
-## What is guaranteed in company
+## Guarantees in company
 
-Training is rarely alone in its process. In each of these, gradients have the plain bits and the budget holds, or there is an error
-that says what happened; nothing is wrong without a word, and nothing grows without a bound.
+Training is rarely alone in its process. In each of the following cases, gradients have the plain
+bits and the budget holds, or there is an error that explains what happened. Nothing is silently
+wrong, and nothing grows without a bound.
 
-- **Other threads draw** from any generator, the default one included (loaders that augment, samplers, other training). Each stream is
-  what it would be without Reprise, a replay draws what the operator drew, and it touches no generator that the program can see. A replay
-  that would draw anything else is a `MismatchError`. An operator of the user's that draws past LibTorch's operators is kept if it is
-  tagged `nondeterministic_seeded`; if it is not tagged, `Verify` finds it.
-- **Other threads allocate.** Their bytes count, and what they want may make this thread's steps forget. The one that asks for more than
-  there is gets the `BudgetError`.
-- **Other threads train**, in sessions of their own, in the same one, or without any. While two steps are open the smaller budget holds
-  and the online policy rules; plans are followed again when a step is alone.
-- **Locks of others** (a generator's, a pool's that is taken by the deleter of a tensor's memory, Python's) may be held around any call of
-  LibTorch: Reprise never waits for one while it holds its own. `src/torch/arbiter.h` states the order, and debug builds check it.
-- **Forward here, backward there**, graphs that are freed on other threads, threads that end with graphs or steps, a thread for each step.
-- **Hooks and functions of the user's** write buffers in backward, also through `data()`: the values that recipes need are copied first.
-- **Errors** of any operator, hook or allocation, in forward or backward, caught or not; and the end of the process after them, with graphs
-  and sessions in global objects.
-- **fork()** at any time, also while other threads train, plan or write to disk. The child may exit, train and plan, in sessions of its own
-  and in copies of its parent's; a step that is open on the thread that forks goes on in both processes. Steps of other threads are not
-  open in the child. A store is copied, too: the child reads what was in memory, and what is on disk as long as its parent keeps it; it never
-  changes or removes a file of its parent's. What LibTorch and OpenMP cannot do after a fork (more than one thread inside of an
-  operator, a generator that another thread held) they cannot do here either. A child that was forked in the middle of a solve plans
-  without HiGHS: bounds are weaker, plans are proven as ever.
-- **Steps that change**: shapes, branches, lengths. What a session remembers is bounded (8 MiB and a sixteenth of the budget, 256
-  traces), the least used goes first, and where many steps in a row are new, only what comes again is planned.
-- **`reprise run`**: threads that train one after another share a session; a graph that the program keeps for ever does not keep steps from
-  ending.
+- **Other threads draw** from any generator, the default one included (loaders that augment,
+  samplers, other training). Each stream is the one that it would be without Reprise. A replay draws
+  what the operator drew, and touches no generator that the program can see; a replay that would
+  draw anything else is a `MismatchError`. An operator of the user's that draws without LibTorch's
+  operators is kept if it is tagged `nondeterministic_seeded`; if it is not tagged, `Verify` finds
+  it.
+- **Other threads allocate.** Their bytes count, and their allocations may make this thread's steps
+  forget. The thread that asks for more than there is gets the `BudgetError`.
+- **Other threads train**, in sessions of their own, in the same one, or without any. While two
+  steps are open, the smaller budget holds and the online policy decides; plans are followed again
+  when a step is alone.
+- **Locks of others** (a generator's, Python's, or a pool's that the deleter of a tensor's memory
+  takes) may be held around any call of LibTorch: Reprise never waits for one while it holds its
+  own. `src/torch/arbiter.h` states the order, and debug builds check it.
+- **Forward here, backward there**: graphs that are freed on other threads, threads that end with
+  graphs or steps, a thread for each step.
+- **Hooks and functions of the user's** may write buffers in backward, also through `data()`: the
+  values that recipes need are copied first.
+- **Errors** may come from any operator, hook or allocation, in forward or backward, caught or not;
+  and the process may end after them, with graphs and sessions in global objects.
+- **fork()** may come at any time, also while other threads train, plan or write to disk. The child
+  may exit, train and plan, in sessions of its own and in copies of its parent's. A step that is
+  open on the thread that forks goes on in both processes; steps of other threads are not open in
+  the child. A store is copied, too: the child reads what was in memory, and what is on disk as long
+  as its parent keeps it; it never changes or removes a file of its parent's. What LibTorch and
+  OpenMP cannot do after a fork (more than one thread inside of an operator, a generator that
+  another thread held), they cannot do here either. A child that was forked in the middle of a solve
+  plans without HiGHS: its bounds are weaker, and its plans are proven as ever.
+- **Steps that change**: shapes, branches and lengths may change. The memory of a session about its
+  steps is bounded (8 MiB and a sixteenth of the budget, 256 traces), and the least used trace goes
+  first. Where many steps in a row are new, only traces that come again are planned.
+- **`reprise run`**: threads that train one after another share a session. A graph that the program
+  keeps for ever does not prevent steps from ending.
 """
 
 REMAINS = """\
-## What remains
+## Known limits
 
-- A write through a raw pointer is seen by nobody. `Verify::always` finds it, and `Verify::first_time` on the first use of a recipe:
-  a `MismatchError` that names the operator; `session.touched(tensor)` says it beforehand.
-- A value with elements that its operator leaves unwritten is not compared. Operators that compute with what they find in fresh
-  memory (`linalg_lstsq`; plain LibTorch does not give the same bits twice there) are never replayed: their results are kept.
-  [unwritten.md](unwritten.md) has those of LibTorch, and says how far the search for them reaches.
-- An input that is written while nobody records, and that a forgotten value is made from, is a `ChangedInputError` that names the
-  operator and the argument, where plain LibTorch would accept it.
-- Hooks set by hand on a single saved tensor are refused inside a step, as LibTorch does wherever default hooks are there.
-- The interpreter of TorchScript puts a `BudgetError` of an operator into an error of its own; the text is inside.
-- Another library's CPU allocator in front of Reprise's: only sessions without a budget work.
-- The default type of numbers belongs to the whole process. An operator on whole numbers alone, or on no tensor at all, that was recorded
-  under another one is replayed under that one, and other threads see it meanwhile.
+- Reprise cannot see writes through raw pointers. `Verify::always` detects them, and
+  `Verify::first_time` detects them on the first use of a recipe, with a `MismatchError` that names
+  the operator. To avoid the error, call `session.touched(tensor)` after such a write.
+- A value with elements that its operator leaves unwritten is not compared. Operators that compute
+  with what they find in fresh memory (`linalg_lstsq`; plain LibTorch does not give the same bits
+  twice there) are never replayed: their results are kept. [unwritten.md](unwritten.md) lists those
+  of LibTorch, and how far the search for them reaches.
+- If an input of a forgotten value is written while nobody records, rebuilding the value is a
+  `ChangedInputError` that names the operator and the argument. Plain LibTorch would accept the
+  write.
+- Hooks that are set by hand on a single saved tensor are refused inside a step, as LibTorch does
+  wherever default hooks are set.
+- The interpreter of TorchScript wraps a `BudgetError` of an operator in an error of its own, which
+  contains the text.
+- If another library has put its CPU allocator in front of Reprise's, only sessions without a budget
+  work.
+- The default type of numbers belongs to the whole process. An operator on whole numbers alone, or
+  on no tensor at all, that was recorded under another default type is replayed under that type, and
+  other threads see it meanwhile.
 """
 
 
@@ -143,7 +166,7 @@ def page(program: str) -> str:
     missing = suites["ForcedTrap"] - listed
     if missing:
         sys.exit(f"these traps are in no file that was looked at: {', '.join(sorted(missing))}")
-    text += "\n# Beside the traps\n"
+    text += "\n# Other tests\n"
     for name in OTHERS:
         file = ROOT / f"tests/torch/{name}_test.cpp"
         tests = re.findall(r"^TEST\w*\((\w+),\s*(\w+)\)", file.read_text(), re.MULTILINE) if file.exists() else []

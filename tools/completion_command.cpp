@@ -8,11 +8,11 @@
 namespace reprise::tools {
 namespace {
 
-constexpr const char* summary = "print what a shell needs to complete reprise's commands and options";
+constexpr const char* summary = "print a shell script that completes reprise's commands and options";
 
 constexpr const char* description =
-    "Written from the commands themselves, so it is never out of date. Where reprise is installed as a package, bash "
-    "has it already.";
+    "The script is written from the commands themselves, so it is never out of date. Where reprise is installed as "
+    "a package, bash has it already.";
 
 constexpr const char* footer = R"(Examples:
   source <(reprise completion bash)
@@ -124,7 +124,7 @@ std::string fish(const CLI::App& app) {
 void add_completion(CLI::App& app, Run& run) {
   CLI::App* const command = add_command(app, "completion", summary, description, footer);
   const auto shell = std::make_shared<std::string>();
-  command->add_option("SHELL", *shell, "bash, zsh or fish.")->type_name("")->required();
+  command->add_option("SHELL", *shell, "The shell: bash, zsh or fish.")->type_name("")->required();
   command->callback([shell, &app, &run] {
     run = [shell, &app] {
       if (*shell == "bash") {

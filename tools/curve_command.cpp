@@ -25,17 +25,14 @@ struct CurveArguments {
   bool json = false;
 };
 
-constexpr const char* summary = "show the overhead against the budget, to choose one";
+constexpr const char* summary = "show the overhead against the budget, to help choose one";
 
 constexpr const char* description =
-    "Plans for several budgets, from the smallest for which a plan is found to the peak of keeping everything, and "
-    "shows for "
-    "each what it costs and what any plan costs at least. Ends with a word of advice: the knee, after which more bytes "
-    "buy "
-    "little.\n"
-    "A quarter of the time goes into finding the smallest budget, the rest into the plans; what the easy ones leave "
-    "goes to "
-    "the hard ones. Ctrl-C stops with what is there; a second Ctrl-C ends the program.";
+    "Plans for several budgets, from the smallest for which a plan is found to the peak of keeping everything. "
+    "Prints, for each budget, the cost of its plan and the least cost of any plan, and ends with the knee, the "
+    "budget after which more bytes save little time.\n"
+    "A quarter of the time goes into finding the smallest budget, the rest into the plans; easy plans leave their "
+    "time to the hard ones. Ctrl-C stops with the results so far; a second Ctrl-C ends the program.";
 
 constexpr const char* footer = R"(Examples:
   reprise curve step.json
@@ -49,12 +46,9 @@ Exit codes:
 
 constexpr const char* json_help =
     "Print the result as one JSON object on one line and nothing else: name, points (budget_bytes, share, status, "
-    "cost, "
-    "cost_ratio, overhead, peak_bytes, lower_bound, lower_bound_ratio, gap, replays, puts, gets, seconds of each), "
-    "knee (a "
-    "position in points, or null), knee_bytes, smallest_feasible_bytes, floor_bytes, keep_everything_peak_bytes, "
-    "plain_cost, "
-    "advice, seconds, cancelled.";
+    "cost, cost_ratio, overhead, peak_bytes, lower_bound, lower_bound_ratio, gap, replays, puts, gets, seconds of "
+    "each), knee (a position in points, or null), knee_bytes, smallest_feasible_bytes, floor_bytes, "
+    "keep_everything_peak_bytes, plain_cost, advice, seconds, cancelled.";
 
 int run_curve(const CurveArguments& arguments) {
   const Trace trace = load_trace(arguments.file);
@@ -84,7 +78,7 @@ Curve curve_with_progress(const Trace& trace, CurveOptions options) {
 
 std::string curve_text(const Curve& curve) {
   std::string text = to_text(curve) + "\n" + advice(curve) + "\n";
-  if (curve.cancelled) text += "This was stopped before its time; a full run gives a lower curve.\n";
+  if (curve.cancelled) text += "This run was stopped early; a full run gives a lower curve.\n";
   return text;
 }
 
@@ -92,13 +86,14 @@ void add_curve(CLI::App& app, Run& run) {
   CLI::App* const command = add_command(app, "curve", summary, description, footer);
   const auto arguments = std::make_shared<CurveArguments>();
   add_trace_argument(*command, arguments->file);
-  command->add_option("--points", arguments->points, "How many budgets, from 2 to 1000. Default: 12.")
+  command->add_option("--points", arguments->points, "The number of budgets, from 2 to 1000. Default: 12.")
       ->type_name("N")
       ->check(whole_number(2, 1000));
   add_time_limit(
       *command, arguments->time_limit,
-      "How long to plan, in seconds, for all budgets together. More time: a lower curve, sharper bounds. Default: 30.");
-  command->add_option("--output", arguments->output, "Draw the curve into this file, as SVG.")->type_name("FILE");
+      "How long to plan, in seconds, for all budgets together. More time gives a lower curve and sharper bounds. "
+      "Default: 30.");
+  command->add_option("--output", arguments->output, "Draw the curve to this file, as SVG.")->type_name("FILE");
   add_json_flag(*command, arguments->json, json_help);
   command->callback([arguments, &run] { run = [arguments] { return run_curve(*arguments); }; });
 }

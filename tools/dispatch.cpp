@@ -14,18 +14,16 @@ namespace {
 
 constexpr const char* description =
     "train LibTorch models inside a hard byte budget\n"
-    "Training needs the activations of the forward pass again in the backward pass, and they are what fills the "
-    "memory. "
-    "Reprise forgets some, packs others and replays what backward asks for, bit for bit the same, so that live bytes "
-    "never pass the budget.\n"
-    "A trace is a record of what a training step does: operators, the values they make, how long they take, when "
-    "backward needs what. `run` and `train` write traces; `plan`, `simulate`, `curve`, `inspect` and `report` study "
-    "them, "
-    "without LibTorch.";
+    "Training keeps the activations of the forward pass for the backward pass, and they usually fill most of the "
+    "memory. Reprise forgets (evicts) some, packs others and replays (recomputes) what backward asks for, bit for "
+    "bit the same, so that live bytes never pass the budget.\n"
+    "A trace is a record of one training step: its operators, the values they make, how long they take, and when "
+    "backward needs which value. `run` and `train` write traces; `plan`, `simulate`, `curve`, `inspect` and "
+    "`report` work on them, without LibTorch.";
 
 constexpr const char* footer = R"(Start with:
   reprise train --compare                             a GPT, plainly and in a third of the memory
-  reprise run --budget 2GiB -- ./my_trainer           a program of yours, as it is
+  reprise run --budget 2GiB -- ./my_trainer           your own program, unchanged
   reprise COMMAND --help
 
 Exit codes:

@@ -8,12 +8,11 @@
 namespace reprise::tools {
 namespace {
 
-constexpr const char* summary = "tell what is installed, and whether a session would work here";
+constexpr const char* summary = "print what is installed, and whether a session works on this machine";
 
 constexpr const char* description =
-    "Looks at the machine, the solver behind lower bounds, LibTorch and its allocator, and the library of `reprise "
-    "run`; then trains "
-    "a tiny model inside a budget and compares it, bit for bit, with plain training.";
+    "Checks the machine, the solver behind lower bounds, LibTorch and its allocator, and the library of `reprise "
+    "run`; then trains a tiny model inside a budget and compares it, bit for bit, with plain training.";
 
 constexpr const char* footer = R"(Example:
   reprise doctor

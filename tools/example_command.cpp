@@ -18,9 +18,8 @@ constexpr std::chrono::duration<double> time_limit = std::chrono::seconds(6);
 constexpr const char* summary = "show the curve of a built-in example";
 
 constexpr const char* description =
-    "Plans one training step of a network like GPT-2 medium (24 layers, 8 sequences of 512 tokens, Adam) for several "
-    "budgets "
-    "and shows the overhead of each. Takes six seconds.";
+    "Plans one training step of a network like GPT-2 medium (24 layers, 8 sequences of 512 tokens, Adam) for "
+    "several budgets and prints the overhead of each. Takes six seconds.";
 
 constexpr const char* footer = R"(Examples:
   reprise example
@@ -35,7 +34,7 @@ Exit codes:
 std::string introduction(const Trace& trace, const Curve& curve) {
   return fmt::format(
       "One training step of a 24-layer GPT (8 x 512 tokens, Adam): {} operators forward, {} events backward.\n"
-      "Keeping everything takes {}. With less, values are forgotten and replayed, which takes time:\n\n",
+      "Keeping everything takes {}. With less memory, values are forgotten and replayed, which takes time:\n\n",
       trace.operators.size(), trace.moments.size() - trace.operators.size(), format_bytes(curve.keep_everything_peak));
 }
 

@@ -20,16 +20,14 @@ struct InspectArguments {
   bool json = false;
 };
 
-constexpr const char* summary = "show what is in a trace: counts, bytes, who sets the peak, what to forget";
+constexpr const char* summary = "show what is in a trace: counts, bytes, what sets the peak, what to forget";
 
 constexpr const char* description =
-    "Counts operators, moments, events and values; names the moment at which keeping everything has most bytes live "
-    "and the "
-    "largest values there, the floor that no plan can go below, and what cannot be rebuilt; and lists the ten values "
-    "that are "
-    "worth most to forget: many bytes, unused for long, rebuilt for little.\n"
-    "With --perfetto, also writes the step as a timeline for ui.perfetto.dev or chrome://tracing: operators, replays, "
-    "packing, live bytes and the budget; of PLAN, or else of keeping everything.";
+    "Counts operators, moments, events and values. Names the moment at which keeping everything has most bytes live "
+    "and the largest values there, the floor that no plan can go below, and the values that cannot be rebuilt. "
+    "Lists the ten values that are worth most to forget: many bytes, unused for long, cheap to rebuild.\n"
+    "With --perfetto, also writes the step as a timeline for ui.perfetto.dev or chrome://tracing: operators, "
+    "replays, packing, live bytes and the budget. The timeline is that of PLAN, or else of keeping everything.";
 
 constexpr const char* footer = R"(Examples:
   reprise inspect step.json
@@ -44,11 +42,10 @@ Exit codes:
 
 constexpr const char* json_help =
     "Print the result as one JSON object on one line and nothing else: name, operators, moments, events, values, "
-    "outside_values, value_bytes, outside_bytes, largest_other_bytes, keep_everything_peak_bytes, floor_bytes, floor, "
-    "cost, "
-    "event_cost, tiers, peak {moment, name, bytes, other_bytes, workspace_bytes, values}, worth_most [{value, bytes, "
-    "maker, "
-    "from_moment, until_moment, unused_cost, rebuild_cost, replays, at_peak}, ...], fixed {count, bytes, values}.";
+    "outside_values, value_bytes, outside_bytes, largest_other_bytes, keep_everything_peak_bytes, floor_bytes, "
+    "floor, cost, event_cost, tiers, peak {moment, name, bytes, other_bytes, workspace_bytes, values}, worth_most "
+    "[{value, bytes, maker, from_moment, until_moment, unused_cost, rebuild_cost, replays, at_peak}, ...], fixed "
+    "{count, bytes, values}.";
 
 void write_timeline(const InspectArguments& arguments, const Trace& trace) {
   const Plan plan = arguments.plan ? read_plan(*arguments.plan) : keep_everything(trace);
@@ -78,8 +75,8 @@ void add_inspect(CLI::App& app, Run& run) {
       ->type_name("");
   command
       ->add_option("--perfetto", arguments->perfetto,
-                   "Write a timeline to this file, in the Trace Event Format (JSON). One unit of cost is a microsecond "
-                   "there.")
+                   "Write a timeline to this file, in the Trace Event Format (JSON). One unit of cost is one "
+                   "microsecond in it.")
       ->type_name("FILE");
   add_json_flag(*command, arguments->json, json_help);
   command->callback([arguments, &run] { run = [arguments] { return run_inspect(*arguments); }; });

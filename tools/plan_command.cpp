@@ -33,16 +33,16 @@ struct PlanArguments {
   bool json = false;
 };
 
-constexpr const char* summary = "find out what to forget and when to replay it, so that a trace fits a budget";
+constexpr const char* summary = "find what to forget and when to replay it, so that a trace fits a budget";
 
 constexpr const char* description =
-    "Reads a trace and looks for the cheapest plan whose live bytes never pass the budget. The plan is proven by the "
-    "interpreter before it is shown, and comes with a lower bound: how much cheaper any other plan could be at most.\n"
-    "Planning stops when the time is over, or earlier when the plan is proven to be optimal. Ctrl-C stops it with the "
-    "best "
-    "plan so far; a second Ctrl-C ends the program.\n"
-    "If no plan is found, the result tells the smallest budget for which one was found, and the moment and the values "
-    "that keep it from going lower.";
+    "Reads a trace and searches for the cheapest plan whose live bytes never pass the budget. The interpreter "
+    "proves the plan before it is printed. A lower bound comes with it: how much cheaper any other plan could be at "
+    "most.\n"
+    "Planning stops when the time is over, or earlier when the plan is proven to be optimal. Ctrl-C stops it with "
+    "the best plan so far; a second Ctrl-C ends the program.\n"
+    "If no plan is found, the result has the smallest budget for which one was found, and the moment and the values "
+    "that keep the budget from going lower.";
 
 constexpr const char* footer = R"(Examples:
   reprise plan step.json --budget 0.5x
@@ -50,7 +50,7 @@ constexpr const char* footer = R"(Examples:
   reprise plan step.json --budget 2GiB --time-limit 30 --output plan.json
         search longer, save the plan; then: reprise simulate step.json plan.json
   reprise plan step.json --budget 2GiB --segments 8 --json
-        what checkpointing in 8 segments would cost
+        the cost of activation checkpointing in 8 segments
 
 Exit codes:
   0  there is a plan
@@ -61,19 +61,15 @@ Exit codes:
 
 constexpr const char* budget_help =
     "The most bytes that may be live at any time: a number of bytes (1500000), with a unit (512MiB, 1.5GB), or a "
-    "multiple of "
-    "the peak of keeping everything (0.8x). Required.";
+    "multiple of the peak of keeping everything (0.8x). Required.";
 
 constexpr const char* json_help =
     "Print the result as one JSON object on one line and nothing else: status (optimal, feasible, infeasible), "
-    "planner, "
-    "cost, cost_ratio (cost over the cost of running everything once), overhead (cost_ratio - 1), peak_bytes, "
-    "budget_bytes, "
-    "keep_everything_peak_bytes, floor_bytes, plain_cost, lower_bound, lower_bound_ratio, gap, replays, puts, gets, "
-    "actions, "
-    "moves, seconds, cancelled, notes, name. If infeasible, also smallest_feasible_bytes and blocker, and cost, "
-    "cost_ratio, "
-    "overhead, peak_bytes, gap, replays, puts, gets and actions are null.";
+    "planner, cost, cost_ratio (cost over the cost of running everything once), overhead (cost_ratio - 1), "
+    "peak_bytes, budget_bytes, keep_everything_peak_bytes, floor_bytes, plain_cost, lower_bound, lower_bound_ratio, "
+    "gap, replays, puts, gets, actions, moves, seconds, cancelled, notes, name. If infeasible, also "
+    "smallest_feasible_bytes and blocker, and cost, cost_ratio, overhead, peak_bytes, gap, replays, puts, gets and "
+    "actions are null.";
 
 void add_options(CLI::App& command, PlanArguments& arguments) {
   constexpr int most = std::numeric_limits<int>::max();
@@ -81,37 +77,36 @@ void add_options(CLI::App& command, PlanArguments& arguments) {
   command.add_option("--budget", arguments.budget, budget_help)->type_name("BYTES")->required();
   command
       .add_option("--planner", arguments.planner,
-                  "Who plans; 'reprise planners' lists all. Default: best, unless one of the next three options says "
-                  "otherwise.")
+                  "The planner to use; 'reprise planners' lists all of them. Default: best, or the planner that one "
+                  "of the next three options chooses.")
       ->type_name("NAME");
   command
       .add_option("--segments", arguments.segments,
-                  "For the planner segments, and chooses it: how many segments of equal length forward is cut into.")
+                  "Cut forward into this many segments of equal length. Chooses the planner segments.")
       ->type_name("K")
       ->check(whole_number(1, most));
   command
       .add_option("--every", arguments.every,
-                  "For the planner every, and chooses it: how many operators a segment has. Default there: 4.")
+                  "Cut forward into segments of this many operators. Chooses the planner every, whose default is 4.")
       ->type_name("N")
       ->check(whole_number(1, most));
   command
-      .add_option(
-          "--slots", arguments.slots,
-          "For the planners revolve, which it chooses, and h-revolve: how many states are remembered in memory, the "
-          "first one included. Default there: as many as the budget allows.")
+      .add_option("--slots", arguments.slots,
+                  "Remember this many states in memory, the first one included. Chooses the planner revolve; also "
+                  "for h-revolve. Default of both: as many as the budget allows.")
       ->type_name("S")
       ->check(whole_number(1, most));
   add_time_limit(command, arguments.time_limit,
-                 "How long to plan, in seconds. More time: cheaper plans, sharper bounds. Default: 5.");
+                 "How long to plan, in seconds. More time gives cheaper plans and sharper bounds. Default: 5.");
   command
       .add_option("--moves", arguments.moves,
-                  "Make this many moves and read no clock, so that the same file, budget and seed give the same plan "
-                  "everywhere. --time-limit is not looked at then.")
+                  "Make this many moves and read no clock, so that the same file, budget and seed give the same "
+                  "plan everywhere. --time-limit is ignored.")
       ->type_name("N")
       ->check(whole_number(1, std::numeric_limits<std::uint64_t>::max()));
   command
       .add_option("--seed", arguments.seed,
-                  "Start of the random numbers of the search. Another seed may find another plan. Default: 1.")
+                  "Seed of the random numbers of the search. Another seed may find another plan. Default: 1.")
       ->type_name("N")
       ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
   command.add_option("--output", arguments.output, "Write the plan to this file, if there is one.")->type_name("FILE");

@@ -30,22 +30,23 @@ struct ReportArguments {
 
 constexpr const char* default_budget = "0.5x";  // where there is no curve with a knee to tell a better one
 
-constexpr const char* summary = "make an HTML page: memory over the step, the curve, what happens to which value";
+constexpr const char* summary = "write an HTML report: memory over time, the curve, what happens to each tensor";
 
 constexpr const char* description =
-    "Writes one page that needs nothing else and can be sent to anybody: memory over the step before and after, by "
-    "what it is; overhead against budget; the values that matter, what happens to them and why; and what would let the "
-    "budget go lower.\n"
-    "The page is about PLAN, or else about a plan for --budget, or else for the knee of the curve, after which more "
-    "bytes buy little. Most of the time goes into the curve; with --no-curve and a PLAN nothing is planned at all.\n"
-    "Prints the name of the page. Ctrl-C stops planning and makes the page of what is there.";
+    "Writes one self-contained page that can be sent to anybody: memory over the step before and after, by kind; "
+    "overhead against budget; the values that matter, what happens to them and why; and what would let the budget "
+    "go lower.\n"
+    "The page shows PLAN, or else a plan for --budget, or else a plan for the knee of the curve, after which more "
+    "bytes save little time. Most of the time goes into the curve; with --no-curve and a PLAN nothing is planned at "
+    "all.\n"
+    "Prints the name of the page. Ctrl-C stops planning and writes the page with the results so far.";
 
 constexpr const char* footer = R"(Examples:
   reprise report step.json
-        step.html, for the knee of the curve
+        writes step.html, for the knee of the curve
   reprise report step.json --budget 2GiB --title "GPT, 2 GiB" --output page.html
   reprise report step.json plan.json --no-curve
-        what a plan does, at once
+        shows what a plan does, without planning
 
 Exit codes:
   0  there is a page
@@ -127,7 +128,9 @@ void add_report(CLI::App& app, Run& run) {
   CLI::App* const command = add_command(app, "report", summary, description, footer);
   const auto arguments = std::make_shared<ReportArguments>();
   add_trace_argument(*command, arguments->file);
-  command->add_option("PLAN", arguments->plan, "A plan, as written by 'reprise plan --output'. Default: one is made.")
+  command
+      ->add_option("PLAN", arguments->plan,
+                   "A plan, as written by 'reprise plan --output'. Default: the command makes one.")
       ->type_name("");
   command
       ->add_option("--budget", arguments->budget,
@@ -140,16 +143,17 @@ void add_report(CLI::App& app, Run& run) {
                    "folder.")
       ->type_name("FILE");
   add_time_limit(*command, arguments->time_limit,
-                 "How long to plan, in seconds, for the curve and the plan together. More time: a lower curve, sharper "
-                 "bounds. Default: 10.");
-  command->add_option("--title", arguments->title, "What the page is called. Default: the name of the trace.")
+                 "How long to plan, in seconds, for the curve and the plan together. More time gives a lower curve and "
+                 "sharper bounds. Default: 10.");
+  command->add_option("--title", arguments->title, "The title of the page. Default: the name of the trace.")
       ->type_name("TEXT");
   command
-      ->add_option(
-          "--picture", arguments->picture,
-          "Write memory over the step, before and after, to this file as well: one SVG picture for a document.")
+      ->add_option("--picture", arguments->picture,
+                   "Also write memory over the step, before and after, to this file, as one SVG picture for a "
+                   "document.")
       ->type_name("FILE");
-  command->add_flag("--no-curve", arguments->no_curve, "Leave out overhead against budget, which takes most time.");
+  command->add_flag("--no-curve", arguments->no_curve,
+                    "Leave out overhead against budget, which takes most of the time.");
   command->callback([arguments, &run] { run = [arguments] { return run_report(*arguments); }; });
 }
 

@@ -27,36 +27,29 @@ struct RunArguments {
   std::vector<std::string> program;  // with its arguments
 };
 
-constexpr const char* summary = "run a LibTorch program, as it is, inside a byte budget";
+constexpr const char* summary = "run an unmodified LibTorch program inside a byte budget";
 
 constexpr const char* description =
-    "Starts the program with a library of Reprise's in it. The program is not changed and not told: its operators are "
-    "recorded, "
-    "live bytes of LibTorch's CPU allocator stay within the budget, and its numbers stay bit for bit what they were. "
-    "Steps are "
-    "found by themselves: one ends when backward is done and nothing that autograd saved is pending. A thread is "
-    "watched from "
-    "its first backward graph on.\n"
-    "The program's output and exit code are its own. When it exits, a summary goes to stderr. If the budget cannot be "
-    "kept, the "
-    "allocation that would pass it throws reprise::BudgetError, which ends most programs, with a message that says "
-    "what is "
-    "needed.\n"
+    "Starts the program with Reprise's library loaded into it. The program itself is not changed: its operators are "
+    "recorded, live bytes of LibTorch's CPU allocator stay within the budget, and its results stay the same, bit "
+    "for bit. Steps are found automatically: a step ends when backward is done and nothing that autograd saved is "
+    "pending. A thread is watched from its first backward graph on.\n"
+    "The program's output and exit code are its own. When it exits, a summary is printed on stderr. If the budget "
+    "cannot be kept, the allocation that would pass it throws reprise::BudgetError, which ends most programs, with "
+    "a message that names the bytes that are needed.\n"
     "Every option is also an environment variable, for schedulers that start programs themselves: set LD_PRELOAD to "
-    "the file that "
-    "`reprise run --library` prints, and REPRISE_BUDGET, REPRISE_PLANS, REPRISE_PLANNING_TIME, REPRISE_VERIFY, "
-    "REPRISE_PACK "
-    "(on, off), REPRISE_SUMMARY, REPRISE_REPORT, REPRISE_TRACE, REPRISE_IF_POSSIBLE. Processes without LibTorch are "
-    "left alone.";
+    "the file that `reprise run --library` prints, and REPRISE_BUDGET, REPRISE_PLANS, REPRISE_PLANNING_TIME, "
+    "REPRISE_VERIFY, REPRISE_PACK (on, off), REPRISE_SUMMARY, REPRISE_REPORT, REPRISE_TRACE, REPRISE_IF_POSSIBLE. "
+    "Processes without LibTorch are left alone.";
 
 constexpr const char* footer = R"(Examples:
   reprise run --budget 2GiB -- ./my_trainer --epochs 10
   reprise run --budget 2GiB --report page.html -- ./my_trainer
-  reprise run -- ./my_trainer                      # no limit: tells what it needs
+  reprise run -- ./my_trainer                      # no limit: prints the memory it needed
   LD_PRELOAD=$(reprise run --library) REPRISE_BUDGET=2GiB mpirun -n 2 ./my_trainer
 
 Exit codes:
-  that of the program, or
+  the exit code of the program, or
   2    wrong usage; the program cannot be put under a budget, and was not started
   126  the program could not be started
   127  there is no such program
@@ -73,41 +66,43 @@ void add_options(CLI::App& command, RunArguments& arguments) {
   command.add_option("PROGRAM", arguments.program, "The program and its arguments, behind --.")->type_name("");
   command
       .add_option("--budget", arguments.budget,
-                  "Live bytes of LibTorch's CPU allocator never pass it: bytes, or with a unit, as 2GiB or 500MB. "
-                  "Without it nothing is limited or forgotten, and the summary tells what was needed.")
+                  "The most bytes of LibTorch's CPU allocator that may be live: a number of bytes, or with a unit, "
+                  "as 2GiB or 500MB. Default: nothing is limited or forgotten, and the summary prints the memory "
+                  "that was needed.")
       ->type_name("AMOUNT");
   command
       .add_option("--report", arguments.report,
-                  "Write an HTML page about the last step here when the program exits. %p in the name becomes the "
-                  "number of the process.")
+                  "Write an HTML page about the last step to this file when the program exits. %p in the name "
+                  "becomes the process id.")
       ->type_name("FILE");
   command
       .add_option("--trace", arguments.trace,
-                  "Write the trace of the last step here, for `reprise plan`, `curve`, `inspect` and `report`. %p as "
-                  "above.")
+                  "Write the trace of the last step to this file, for `reprise plan`, `curve`, `inspect` and "
+                  "`report`. %p in the name becomes the process id.")
       ->type_name("FILE");
   command
       .add_option("--plans", arguments.plans,
-                  "A folder for plans: the next run of the program follows them from its second step on.")
+                  "Keep plans in this folder. The next run of the program follows them from its second step on.")
       ->type_name("FOLDER");
   command
       .add_option("--planning-time", arguments.planning_time,
-                  "How long the planner may think about each new trace, on a thread of its own; 5 unless given. 0: no "
-                  "plans.")
+                  "How long to plan for each new trace, on a thread of its own. 0: no plans. Default: 5.")
       ->type_name("SECONDS")
       ->check(number(0, 1e6));
   command
       .add_option("--verify", arguments.verify,
-                  "When rebuilt values are compared with what was forgotten: never, first-time (unless given) or "
-                  "always.")
+                  "When to compare rebuilt values with the forgotten ones: never, first-time or always. Default: "
+                  "first-time.")
       ->type_name("WHEN")
       ->check(one_of({"never", "first-time", "always"}, "never, first-time, always"));
-  command.add_flag("--no-pack", arguments.no_pack, "Masks and indices are not packed, but kept or replayed.");
-  command.add_option("--summary", arguments.summary, "How it is printed on stderr in the end: text, json or none.")
+  command.add_flag("--no-pack", arguments.no_pack, "Do not pack masks and indices; keep or replay them.");
+  command
+      .add_option("--summary", arguments.summary,
+                  "Print the summary on stderr at the end as text, as json, or not at all (none). Default: text.")
       ->type_name("FORM")
       ->check(one_of({"text", "json", "none"}, "text, json, none"));
   command.add_flag("--if-possible", arguments.if_possible,
-                   "Run the program untouched if it cannot be put under a budget, instead of not at all.");
+                   "Run the program without Reprise if it cannot be put under a budget, instead of not at all.");
 }
 
 void check_budget(const std::string& text) try {

@@ -18,11 +18,10 @@ struct SimulateArguments {
 constexpr const char* summary = "execute a plan on a trace and check every action";
 
 constexpr const char* description =
-    "Executes the plan action by action: inputs have to be resident, each moment runs once and in order, tiers keep to "
-    "their "
-    "capacity, live bytes never pass the plan's budget. A plan that breaks a rule is refused with the first action "
-    "that "
-    "does, the value it is about and the rule. The peak and the cost of a valid plan are what it really needs.";
+    "Executes the plan action by action and checks the rules: inputs are resident, each moment runs once and in "
+    "order, tiers keep to their capacity, live bytes never pass the plan's budget. If the plan breaks a rule, the "
+    "first action that does is printed, with its value and the rule. The peak and the cost of a valid plan are the "
+    "bytes and the time that it really needs.";
 
 constexpr const char* footer = R"(Example:
   reprise plan step.json --budget 0.5x --output plan.json
@@ -36,11 +35,9 @@ Exit codes:
 
 constexpr const char* json_help =
     "Print the result as one JSON object on one line and nothing else: valid, name, cost, cost_ratio, overhead, "
-    "peak_bytes, "
-    "peak_action, budget_bytes, keep_everything_peak_bytes, replays, puts, gets, replay_cost, tier_cost, "
-    "tier_peak_bytes, "
-    "actions. If the plan is not valid, also broken {rule, action, value, sentence}, and cost, cost_ratio, overhead, "
-    "peak_bytes and peak_action are null.";
+    "peak_bytes, peak_action, budget_bytes, keep_everything_peak_bytes, replays, puts, gets, replay_cost, "
+    "tier_cost, tier_peak_bytes, actions. If the plan is not valid, also broken {rule, action, value, sentence}, "
+    "and cost, cost_ratio, overhead, peak_bytes and peak_action are null.";
 
 int run_simulate(const SimulateArguments& arguments) {
   const Trace trace = load_trace(arguments.file);

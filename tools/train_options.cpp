@@ -12,15 +12,12 @@ constexpr const char* summary = "train a small character-level GPT inside a byte
 
 constexpr const char* description =
     "Trains on the text of a file, or on Reprise's own documentation. Everything counts in the budget: parameters, "
-    "gradients, "
-    "Adam's state and activations. With --compare the same training runs three times: plainly, inside the budget, and "
-    "for a few "
-    "steps with checkpoints that run the model's blocks again; a table says what each needs, and whether the first two "
-    "are the "
-    "same bit for bit.\n"
-    "On a terminal a line shows step, loss, live bytes against the budget, replays and the time left; elsewhere there "
-    "is a plain "
-    "line now and then. Ctrl-C ends the training after the step that runs, and saves it if --save is given.";
+    "gradients, Adam's state and activations. With --compare, the same training runs three times: plainly, inside "
+    "the budget, and for a few steps with checkpoints that run the model's blocks again. A table shows the memory "
+    "and time of each, and whether the first two are the same, bit for bit.\n"
+    "On a terminal, a line shows step, loss, live bytes against the budget, replays and the time left; elsewhere a "
+    "plain line is printed from time to time. Ctrl-C ends the training after the current step, and saves it if "
+    "--save is given.";
 
 constexpr const char* footer = R"(Examples:
   reprise train --compare
@@ -36,39 +33,47 @@ Exit codes:
 )";
 
 void add_model_options(CLI::App& command, TrainOptions& options) {
-  command.add_option("--layers", options.layers, "Blocks of the model; 4 unless given.")
+  command.add_option("--layers", options.layers, "The number of blocks of the model. Default: 4.")
       ->type_name("N")
       ->check(whole_number(1, 1000));
-  command.add_option("--width", options.width, "Numbers that describe one character; 128 unless given.")
+  command.add_option("--width", options.width, "The number of values that describe one character. Default: 128.")
       ->type_name("N")
       ->check(whole_number(1, 65536));
-  command.add_option("--heads", options.heads, "Of attention; they divide the width. 4 unless given.")
+  command
+      .add_option("--heads", options.heads, "The number of attention heads; it has to divide the width. Default: 4.")
       ->type_name("N")
       ->check(whole_number(1, 1024));
-  command.add_option("--context", options.context, "Characters that the model sees at once; 128 unless given.")
+  command
+      .add_option("--context", options.context, "The number of characters that the model sees at once. Default: 128.")
       ->type_name("N")
       ->check(whole_number(1, 65536));
-  command.add_option("--dropout", options.dropout, "Share of numbers that training leaves out; 0.1 unless given.")
+  command
+      .add_option("--dropout", options.dropout,
+                  "The share of values that dropout leaves out in training. Default: 0.1.")
       ->type_name("SHARE")
       ->check(number(0, 0.99));
 }
 
 void add_training_options(CLI::App& command, TrainOptions& options) {
-  command.add_option("--data", options.data, "A text file, read byte by byte. Without it: Reprise's documentation.")
+  command.add_option("--data", options.data, "A text file, read byte by byte. Default: Reprise's documentation.")
       ->type_name("FILE");
-  command.add_option("--steps", options.steps, "Training steps, those before --resume included; 40 unless given.")
+  command
+      .add_option("--steps", options.steps,
+                  "The number of training steps, those before --resume included. Default: 40.")
       ->type_name("N")
       ->check(whole_number(1, 1'000'000'000));
-  command.add_option("--batch", options.batch, "Texts in one step; 32 unless given.")
+  command.add_option("--batch", options.batch, "The number of texts in one step. Default: 32.")
       ->type_name("N")
       ->check(whole_number(1, 1'000'000));
-  command.add_option("--learning-rate", options.learning_rate, "Of Adam; 0.001 unless given.")
+  command.add_option("--learning-rate", options.learning_rate, "The learning rate of Adam. Default: 0.001.")
       ->type_name("RATE")
       ->check(number(0, 10));
-  command.add_option("--seed", options.seed, "Of parameters, data and dropout; 1 unless given.")
+  command.add_option("--seed", options.seed, "The seed of parameters, data and dropout. Default: 1.")
       ->type_name("N")
       ->check(whole_number(0, UINT64_MAX));
-  command.add_option("--threads", options.threads, "For LibTorch's operators. Without it LibTorch decides.")
+  command
+      .add_option("--threads", options.threads,
+                  "The number of threads for LibTorch's operators. Default: LibTorch decides.")
       ->type_name("N")
       ->check(whole_number(1, 4096));
 }
@@ -76,43 +81,45 @@ void add_training_options(CLI::App& command, TrainOptions& options) {
 void add_budget_options(CLI::App& command, TrainOptions& options) {
   command
       .add_option("--budget", options.budget,
-                  "Live bytes never pass it: bytes, with a unit (200MiB), or with an x a multiple of what a plain step "
-                  "needs, which is measured first; 0.333x unless given.")
+                  "The most bytes that may be live: a number of bytes, with a unit (200MiB), or with an x a "
+                  "multiple of the memory that a plain step needs, which is measured first. Default: 0.333x.")
       ->type_name("AMOUNT");
   command.add_flag("--compare", options.compare,
                    "Train plainly, then inside the budget, and measure re-running checkpoints; print a table.");
   command.add_flag("--plain", options.plain, "Train without Reprise: no budget, nothing is recorded.");
   command
       .add_option("--planning-time", options.planning_time,
-                  "How long the planner may think, on a thread of its own; 5 unless given. 0: no plans.")
+                  "How long to plan, in seconds, on a thread of its own. 0: no plans. Default: 5.")
       ->type_name("SECONDS")
       ->check(number(0, 1e6));
   command
-      .add_option("--plans", options.plans, "A folder for plans: the next run follows them from its second step on.")
+      .add_option("--plans", options.plans,
+                  "Keep plans in this folder. The next run follows them from its second step on.")
       ->type_name("FOLDER");
 }
 
 void add_file_options(CLI::App& command, TrainOptions& options) {
   command
-      .add_option(
-          "--save", options.save,
-          "Write model, optimizer and generators here, now and then and in the end. The file is replaced in one "
-          "go: whenever the run is killed, it is whole.")
+      .add_option("--save", options.save,
+                  "Write model, optimizer and generators to this file, from time to time and at the end. The file "
+                  "is replaced atomically: it is whole even if the run is killed.")
       ->type_name("FILE");
-  command.add_option("--save-every", options.save_every, "Steps between two savings; 10 unless given.")
+  command.add_option("--save-every", options.save_every, "The number of steps between two saves. Default: 10.")
       ->type_name("N")
       ->check(whole_number(1, 1'000'000'000));
   command.add_flag("--resume", options.resume,
-                   "Go on from the file of --save if it is there: the same bits as without a break.");
+                   "Continue from the file of --save if it exists, with the same bits as without a break.");
   command
       .add_option("--metrics", options.metrics,
-                  "Write a line of JSON for each step: step, loss, seconds, peak_bytes, budget_bytes, replays, "
-                  "replay_seconds, packed_bytes, followed_plan. With --resume lines are added.")
+                  "Write a line of JSON for each step to this file: step, loss, seconds, peak_bytes, budget_bytes, "
+                  "replays, replay_seconds, packed_bytes, followed_plan. With --resume lines are added.")
       ->type_name("FILE");
-  command.add_option("--report", options.report, "Write an HTML page about the last step.")->type_name("FILE");
+  command.add_option("--report", options.report, "Write an HTML page about the last step to this file.")
+      ->type_name("FILE");
   command
       .add_option("--trace", options.trace,
-                  "Write the trace of the last step, for `reprise plan`, `curve`, `inspect` and `report`.")
+                  "Write the trace of the last step to this file, for `reprise plan`, `curve`, `inspect` and "
+                  "`report`.")
       ->type_name("FILE");
 }
 

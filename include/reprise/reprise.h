@@ -1,5 +1,5 @@
-// All of Reprise. Needs no header of LibTorch; what `torch/` declares is in the library Reprise::torch, everything else
-// in Reprise::reprise.
+// Includes all of Reprise, and no header of LibTorch. The functions that `torch/` declares are in the library
+// Reprise::torch, all others in Reprise::reprise.
 #pragma once
 
 #include "reprise/chain/chain.h"

@@ -123,10 +123,10 @@ TEST_F(Usage, PlannersListsThemAll) {
   for (const PlannerInfo& planner : planners()) EXPECT_NE(outcome.out.find(planner.name), std::string::npos);
 }
 
-// Every command line of the README and of docs/tuning.md: there is such a command, and it has these options.
+// Every command line of the README, the guide and docs/tuning.md: there is such a command, and it has these options.
 TEST(Documents, NameOnlyCommandsAndOptionsThatThereAre) {
   int found = 0;
-  for (const char* document : {"README.md", "docs/tuning.md"}) {
+  for (const char* document : {"README.md", "docs/guide.md", "docs/tuning.md"}) {
     std::ifstream file(std::string(REPRISE_SOURCE_DIR "/") + document);
     for (std::string line; std::getline(file, line);) {
       std::istringstream words(line);

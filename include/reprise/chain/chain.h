@@ -1,4 +1,4 @@
-// Chains: checkpointing for the caller's own closures and arrays.
+// A chain is checkpointing (recomputation of forgotten states) for the caller's own closures and arrays.
 //
 //   Chain<std::vector<float>> chain(
 //       48, [&](int layer, const std::vector<float>& x) { return net[layer].forward(x); },
@@ -9,13 +9,13 @@
 //   const auto y = chain.forward(x);
 //   const auto gradient = chain.backward(loss_gradient(y));
 //
-// `forward` makes the state after a layer from the state before it; `backward` gets that state before it again, and
-// makes the gradient with respect to it. In between the chain remembers what its schedule says, forgets the rest, and
-// replays forward from the nearest remembered state for what backward needs. Forward has to give the same result every
-// time.
+// `forward` makes the state after a layer from the state before it. `backward` gets the state before the layer again,
+// and makes the gradient with respect to it. In between, the chain remembers the states that its schedule chooses,
+// forgets the others, and replays forward from the nearest remembered state when backward needs one. Forward has to
+// give the same result every time.
 //
-// Layers are positions, 0..n-1; closures are told the number that the caller's list has at that position. State k is
-// the one before layer k: state 0 is the input, state n the result. A state "after layer k" is state k+1.
+// Layers are positions, 0..n-1; closures get the number that the caller's list has at that position. State k is the one
+// before layer k: state 0 is the input, state n the result. A state "after layer k" is state k+1.
 //
 // A chain is for one thread. When a closure throws, the exception reaches the caller, the pass is over, everything that
 // was remembered is released, and the chain can be run again.
@@ -45,11 +45,11 @@ namespace reprise {
 // The layers of a chain.
 class ChainLayers {
  public:
-  // Layers 0..count-1. Throws BadOption for a negative count.
+  // Makes layers 0..count-1. Throws BadOption for a negative count.
   ChainLayers(int count);
-  // These numbers, in any order and as often as wanted.
+  // Makes layers with these numbers, in any order and as often as wanted.
   ChainLayers(std::vector<int> numbers) : numbers_(std::move(numbers)), known_(true) {}
-  // As many as it takes, numbered from 0: forward ends when the caller says so.
+  // Makes as many layers as it takes, numbered from 0: forward ends when the caller decides.
   [[nodiscard]] static ChainLayers unknown() { return ChainLayers(); }
 
   [[nodiscard]] bool known() const { return known_; }
@@ -62,31 +62,31 @@ class ChainLayers {
   bool known_ = false;
 };
 
-// What the chain does that does not depend on the caller's types.
+// The part of a chain that does not depend on the caller's types.
 class ChainBase {
  public:
-  // Takes effect with the next pass, as all settings. The default is schedule::every(), and schedule::online(64) for an
-  // unknown number of layers.
+  // Sets the schedule, with effect from the next pass on, as all settings. The default is schedule::every(), and
+  // schedule::online(64) for an unknown number of layers.
   void schedule(SchedulePointer);
 
-  // Off: as without a chain. Every state is remembered until backward has used it, nothing is replayed, and nothing is
-  // coded or on disk.
+  // Switches the chain on or off. Off: every state is remembered until backward has used it, nothing is replayed, and
+  // nothing is coded or on disk.
   void enabled(bool on) { enabled_ = on; }
   [[nodiscard]] bool enabled() const { return enabled_; }
 
-  // What layers cost and how large their states are, for schedules that need to know. Throws BadOption for another
+  // Sets what layers cost and how large their states are, for schedules that need to know. Throws BadOption for another
   // number of layers. See Chain::measure.
   void sizes(ChainForm);
   [[nodiscard]] const ChainForm& sizes() const { return form_; }
 
-  // Called after every closure.
+  // Sets a function that is called after every closure.
   void observer(std::function<void(const ChainProgress&)> observer) { observer_ = std::move(observer); }
 
   [[nodiscard]] ChainStatistics statistics() const;
   [[nodiscard]] StoreStatistics store_statistics(Place place) const { return places_.statistics(place); }
 
-  // The plan of the pass that goes on, or of the last one, and the trace it is for. A schedule that decides as it goes
-  // has one when backward has begun. Throws ChainError if there is none.
+  // Return the plan of the pass that goes on, or of the last one, and the trace it is for. A schedule that decides as
+  // it goes has a plan when backward has begun. plan() throws ChainError if there is none.
   [[nodiscard]] const Plan& plan() const;
   [[nodiscard]] Trace trace() const { return chain_trace(form_); }
 
@@ -96,11 +96,11 @@ class ChainBase {
 
   enum class Phase : std::uint8_t { idle, forward, backward };
 
-  // A new pass: its script is made if anything has changed since the last one.
+  // Begins a new pass. Its script is made if anything has changed since the last one.
   void begin_pass();
-  // Forward is over after this many layers.
+  // Ends forward after this many layers.
   void turn(Id layers);
-  // A pass that has run forward already, with these states remembered.
+  // Begins backward of a pass that has run forward already, with these states remembered.
   void begin_backward(std::span<const Id> remembered);
   void end_pass();
 
@@ -114,7 +114,7 @@ class ChainBase {
   [[noreturn]] void fail_size(Id state, Bytes bytes) const;
   [[noreturn]] void fail(Id position, const char* why) const;
 
-  // Accounting. A state may be stored in several forms at a time: as it is, in places, by hand.
+  // Count what is stored. A state may be stored in several forms at a time: as it is, in places, by hand.
   void count_bytes(Bytes more);
   void count_form(Id state, int more);
   [[nodiscard]] bool is_stored(Id state) const {
@@ -158,7 +158,7 @@ class ChainBase {
   [[nodiscard]] std::shared_ptr<const ChainScript> script();
   void match_tiers();
 
-  std::shared_ptr<const ChainScript> script_, plain_script_;  // on and off; nullptr: to be made
+  std::shared_ptr<const ChainScript> script_, plain_script_;  // on and off; null: to be made
   std::vector<std::uint8_t> forms_;                           // by state: in how many forms it is stored
   Bytes bytes_ = 0;                                           // stored in no place
 };
@@ -174,11 +174,11 @@ class Chain : public ChainBase {
                 "`static Bytes bytes(const Tape&)`");
 
  public:
-  // (layer, state before it) -> state after it. With tapes also a Tape*, to be filled unless it is null: then this
-  // layer's backward is not next, and the tape would be forgotten.
+  // The forward closure: (layer, state before it) -> state after it. With tapes it also gets a Tape*, to be filled
+  // unless it is null: then this layer's backward is not next, and the tape would be forgotten.
   using Forward = std::conditional_t<tapes, std::function<State(int, const State&, Tape*)>,
                                      std::function<State(int, const State&)>>;
-  // (layer, state before it, tape if there are tapes, gradient after it) -> gradient before it.
+  // The backward closure: (layer, state before it, tape if there are tapes, gradient after it) -> gradient before it.
   using Backward = std::conditional_t<tapes, std::function<Gradient(int, const State&, const Tape&, Gradient)>,
                                       std::function<Gradient(int, const State&, Gradient)>>;
 
@@ -187,8 +187,8 @@ class Chain : public ChainBase {
 
   // ---- settings -----------------------------------------------------------------------------------------------------
 
-  // States are remembered coded. What forward gives is the same as ever; what backward is given, and what is replayed,
-  // comes from decoded states.
+  // Sets a codec: states are remembered coded. The result of forward stays the same; states that backward gets, and
+  // those that are replayed, come from decoded states.
   void codec(const Codec& codec) {
     static_assert(Codable<State>,
                   "codecs need to see states as arrays: specialize reprise::StateTraits<State> with "
@@ -196,8 +196,8 @@ class Chain : public ChainBase {
     use_codec(&codec);
   }
 
-  // A place for schedules that use a disk. `transit`: bytes of memory for states on their way to and from there; none:
-  // four times the first one. Writing and reading ahead go on in the background.
+  // Sets a disk for schedules that use one. `transit` is the bytes of memory for states on their way to and from it;
+  // empty: four times the first state. Writing and reading ahead go on in the background.
   void disk(DiskTier tier, std::optional<Bytes> transit = std::nullopt, FileSystem* files = nullptr) {
     static_assert(Codable<State>,
                   "a disk needs to see states as arrays: specialize reprise::StateTraits<State> with "
@@ -205,39 +205,42 @@ class Chain : public ChainBase {
     use_disk(std::move(tier), transit, files);
   }
 
-  // Runs all layers forward once and takes down bytes and costs (in seconds) for the schedules that need them, those of
-  // the codec and the disk included if they are set. A gradient is taken to be as large as its state, and backward of a
-  // layer to cost twice its forward.
+  // Runs all layers forward once and measures bytes and costs (in seconds) for the schedules that need them, those of
+  // the codec and the disk included if they are set. A gradient is assumed to be as large as its state, and backward of
+  // a layer to cost twice its forward.
   void measure(const State& input);
 
   // ---- all layers at once -------------------------------------------------------------------------------------------
 
-  // The state after the last layer.
+  // Runs all layers and returns the state after the last one.
   [[nodiscard]] State forward(State input);
-  // For a number of layers that is not known: until `done` says so, which is asked after each layer. At least one.
+  // Runs layers, at least one, until `done`, which is called after each layer, returns true. For a number of layers
+  // that is not known.
   [[nodiscard]] State forward_until(State input, const std::function<bool(Id position, const State&)>& done);
-  // The gradient with respect to the input. Throws ChainError unless all layers have run forward since the last time.
+  // Returns the gradient with respect to the input. Throws ChainError unless all layers have run forward since the last
+  // time.
   Gradient backward(Gradient gradient);
 
   // ---- one layer at a time ------------------------------------------------------------------------------------------
 
-  // Position 0 begins a new pass, whatever was before. `input` is what forward of the position before returned, and
-  // `cost` what the layer costs, for the schedules that need it. Throws ChainError if another position is next.
+  // Runs one layer and returns the state after it. Position 0 begins a new pass, whatever was before. `input` is the
+  // result of the position before, and `cost` the cost of the layer, for the schedules that need it. Throws ChainError
+  // if another position is next.
   [[nodiscard]] State forward(Id position, const State& input, std::optional<double> cost = std::nullopt);
-  // From the last position that ran to 0.
+  // Runs backward of one layer and returns the gradient before it, from the last position that ran forward to 0.
   Gradient backward(Id position, Gradient gradient);
 
   // ---- states by hand -----------------------------------------------------------------------------------------------
 
-  // Remembers a state after this layer beside whatever the schedule remembers, until a new pass begins. Backward
-  // without a forward of the chain starts from these and from `save_input`.
+  // Remembers a state after this layer, in addition to those of the schedule, until a new pass begins. Backward without
+  // a forward of the chain starts from these states and from `save_input`.
   void save(Id position, State state);
   void save_input(State state);
-  // Whether the state after this layer is remembered.
+  // True if the state after this layer is remembered.
   [[nodiscard]] bool remembers(Id position) const;
-  // A copy of it. Throws ChainError if it is not remembered.
+  // Returns a copy of the state after this layer. Throws ChainError if it is not remembered.
   [[nodiscard]] State state(Id position);
-  // The state after any layer, made again from the nearest one that is remembered.
+  // Returns the state after any layer, recomputed from the nearest remembered one. Throws ChainError if there is none.
   [[nodiscard]] State recompute(Id position);
   // Forgets everything, statistics included.
   void clear();
@@ -277,7 +280,7 @@ class Chain : public ChainBase {
   Id borrowed_state_ = nowhere;
   std::optional<State> result_;  // of the layer that ran forward last, on its way to the caller
   std::optional<Gradient> gradient_;
-  std::optional<double> cost_;  // of the layer that is running, if the caller told
+  std::optional<double> cost_;  // of the layer that is running, if the caller gave it
   bool one_at_a_time_ = false;
 };
 

@@ -1,4 +1,4 @@
-// What a chain looks like from outside: how many layers, how large, how costly; and the trace that it is.
+// The form of a chain: how many layers, how large, how costly; and its trace.
 //
 // Layer k (0..n-1) makes state k+1 from state k, and a tape if it has one. Backward goes from layer n-1 to layer 0, and
 // of layer k it needs state k, its tape and the gradient that backward of layer k+1 made.
@@ -16,9 +16,9 @@
 namespace reprise {
 
 struct ChainLayerForm {
-  Bytes state = 1;          // the state it makes
-  Bytes tape = 0;           // what its backward needs beside its input state; 0: nothing
-  Bytes gradient = 0;       // what its backward makes
+  Bytes state = 1;          // of the state it makes
+  Bytes tape = 0;           // of its tape, which backward needs in addition to the input state; 0: no tape
+  Bytes gradient = 0;       // of the gradient that its backward makes
   Bytes workspace = 0;      // live only while its forward runs
   double forward_cost = 1;  // any unit
   double backward_cost = 1;
@@ -28,10 +28,10 @@ struct ChainLayerForm {
 struct ChainForm {
   std::vector<ChainLayerForm> layers;
   Bytes input = 1;     // state 0
-  Bytes gradient = 0;  // the one that backward starts with
-  bool tapes = false;  // whether forward makes tapes at all
+  Bytes gradient = 0;  // of the gradient that backward starts with
+  bool tapes = false;  // true if forward makes tapes
 
-  // Places for states beside plain memory, by position in `tiers`: memory for coded states, and a disk.
+  // Places for states in addition to plain memory, by position in `tiers`: memory for coded states, and a disk.
   std::vector<Tier> tiers;
   std::optional<Id> packed, disk;
 
@@ -42,14 +42,14 @@ struct ChainForm {
   [[nodiscard]] Bytes state_bytes(Id state) const { return state == 0 ? input : layers[state - 1].state; }
 };
 
-// Layers of one byte and cost 1: then bytes count states.
+// Returns the form of layers of one byte and cost 1, so that bytes count states.
 [[nodiscard]] ChainForm equal_layers(Id layers);
 
-// Adds a tier that takes every state, `packed` or `disk`, with the costs of putting a state there and getting it back.
+// Add a tier that takes every state, `packed` or `disk`, with the costs of putting a state there and getting it back.
 void add_packed_tier(ChainForm&, double put_cost = 0, double get_cost = 0);
 void add_disk_tier(ChainForm&, double put_cost, double get_cost);
 
-// Throws BadOption with the layer and the number for negative sizes and costs.
+// Returns the trace of a chain. Throws BadOption with the layer and the number for negative sizes and costs.
 [[nodiscard]] Trace chain_trace(const ChainForm&);
 
 }  // namespace reprise

@@ -1,4 +1,4 @@
-// The actions of one pass through a chain: known from the start, or as far as decisions have been made.
+// The actions of one pass through a chain. They are known from the start, or as far as decisions have been made.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace internal {
 class StepWriter;
 }
 
-// A plan, and what its executor would have to look ahead for.
+// A plan, with the facts that its executor would have to look ahead for.
 struct ChainScript {
   Plan plan;
   std::vector<char> last_get;   // by action: a get after which the copy need not stay
@@ -27,26 +27,26 @@ struct ChainScript {
 
 class ChainPass {
  public:
-  // A pass that follows a script.
+  // Makes a pass that follows a script.
   explicit ChainPass(std::shared_ptr<const ChainScript>);
-  // One that decides as it goes.
+  // Makes a pass that decides as it goes.
   ChainPass(std::unique_ptr<ChainDecisions>, const ChainForm&);
   ~ChainPass();
   ChainPass(ChainPass&&) noexcept;
   ChainPass& operator=(ChainPass&&) noexcept;
 
   [[nodiscard]] const std::vector<Action>& actions() const { return *actions_; }
-  // Actions up to the next layer's forward are there. Does nothing if all are.
+  // Adds the actions up to the next layer's forward. Does nothing if all actions are there.
   void prepare_forward();
-  // The layer that was prepared has run, at this cost.
+  // Records that the prepared layer has run, at this cost.
   void ran(double cost);
-  // Forward is over; everything is known from now on. The form has all layers.
+  // Ends forward: everything is known from now on. The form has all layers.
   void turn(const ChainForm&);
 
   [[nodiscard]] bool is_last_get(std::size_t action) const;
-  // The next states that are wanted from the disk, when this many have been.
+  // Returns the next states that are wanted from the disk, after the first `had` of them.
   [[nodiscard]] std::span<const Id> wanted_from_disk(std::size_t had, std::size_t count) const;
-  // Complete once forward is over.
+  // Returns the plan, which is complete once forward is over. Null before that, if the pass decides as it goes.
   [[nodiscard]] const Plan* plan() const { return script_ ? &script_->plan : nullptr; }
 
  private:

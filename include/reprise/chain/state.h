@@ -1,16 +1,17 @@
-// What a chain has to know about the caller's own type of state.
+// StateTraits tells a chain about the caller's own type of state.
 //
-// std::vector of numbers works out of the box. For another type, specialize StateTraits with what the chain is to do:
+// std::vector of numbers works out of the box. For another type, specialize StateTraits with the functions that the
+// chain needs:
 //
 //   template <>
 //   struct reprise::StateTraits<Field> {
 //     static Bytes bytes(const Field& field) { return field.cells() * sizeof(double); }   // always
 //     static Field clone(const Field& field) { return field.copy(); }                     // where copies are needed
 //     static ArrayView encode(const Field& field) { return {field.data(), field.shape()}; }  // for codecs and the disk
-//     static Field decode(Array array) { return Field(array); }                              // likewise
+//     static Field decode(Array array) { return Field(array); }                              // the same
 //   };
 //
-// `encode` gives an ArrayView or an Array. A chain that is asked for something that the type cannot do does not
+// `encode` returns an ArrayView or an Array. A program that asks a chain for something that the type cannot do does not
 // compile.
 #pragma once
 
@@ -50,7 +51,7 @@ concept Codable = requires(const State& state, Array array) {
   { StateTraits<State>::decode(std::move(array)) } -> std::convertible_to<State>;
 };
 
-// For chains without tapes.
+// The type of tape of a chain without tapes.
 struct NoTape {};
 
 }  // namespace reprise

@@ -1,4 +1,4 @@
-// What a chain did: every number measured, none estimated.
+// The work of a chain in numbers, all measured and none estimated.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@ class ChainError : public Error {
   using Error::Error;
 };
 
-// Of the pass that goes on, or of the last one; a pass begins with forward of the first layer. A state or tape is
-// stored while the chain itself holds it, coded or not. While a layer runs, the state it goes on from and the one it
-// makes are stored, too, unless the caller has them.
+// The numbers of the pass that goes on, or of the last one; a pass begins with forward of the first layer. A state or
+// tape is stored while the chain itself holds it, coded or not. While a layer runs, the state it goes on from and the
+// one it makes are also stored, unless the caller has them.
 struct ChainStatistics {
   Bytes stored = 0;       // in memory now
-  Bytes peak_stored = 0;  // most in memory at any time
+  Bytes peak_stored = 0;  // the most in memory at any time
   Bytes not_stored = 0;   // of states that forward made, backward needs, and the chain did not store
   Bytes disk = 0;         // on disk now
   Bytes peak_disk = 0;
   std::uint64_t remembered = 0;  // states stored now, on disk included
   std::uint64_t peak_remembered = 0;
   std::uint64_t forward_calls = 0;  // of the caller's closure, replays included
-  std::uint64_t replays = 0;        // of them, for a layer that had run
+  std::uint64_t replays = 0;        // of them, for a layer that had run before
   std::uint64_t backward_calls = 0;
   std::uint64_t passes = 0;  // begun, ever
   bool operator==(const ChainStatistics&) const = default;

@@ -1,9 +1,9 @@
-// The cheapest way through a chain of layers of different sizes and costs within a byte budget.
+// Finds the cheapest way through a chain of layers of different sizes and costs within a byte budget.
 //
-// A dynamic programme (Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova 2019) over persistent schedules: what is
-// remembered stays until its layer's backward has used it. For every layer there are two choices: remember its input
-// state, or remember its tape, everything else that its backward needs. The result is exact in this class for sizes
-// rounded up to a number of units.
+// The method is a dynamic programme (Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova 2019) over persistent schedules:
+// what is remembered stays until its layer's backward has used it. For every layer there are two choices: to remember
+// its input state, or its tape, which is everything else that its backward needs. The result is exact in this class for
+// sizes rounded up to a number of units.
 #pragma once
 
 #include <atomic>
@@ -15,22 +15,22 @@
 
 namespace reprise {
 
-// What a layer costs. Bytes of a step are all bytes live while it takes place, without those of what the schedule chose
-// to remember (states and tapes) and without the layer's input state, unless said otherwise.
+// The bytes and costs of a layer. The bytes of a step are all bytes that are live while it takes place, without the
+// states and tapes that the schedule chose to remember, and without the layer's input state, unless noted otherwise.
 struct ChainLayer {
-  // Of a forward step.
+  // The bytes of a forward step.
   struct Forward {
-    Bytes advance = 0;       // forgetting the tape; the input state is remembered
-    Bytes advance_from = 0;  // forgetting the tape and the input state, which is counted here
-    Bytes tape = 0;          // with the tape and the state it makes; the input state is remembered
-    Bytes tape_from = 0;     // likewise, without remembering the input state, which is counted here
+    Bytes advance = 0;       // that forgets the tape; the input state is remembered
+    Bytes advance_from = 0;  // that forgets the tape and the input state, which is counted here
+    Bytes tape = 0;          // that remembers the tape and the state it makes; the input state is remembered
+    Bytes tape_from = 0;     // the same, without remembering the input state, which is counted here
   };
 
-  // To remember.
-  Bytes state_bytes = 0;  // the state it makes
-  Bytes tape_bytes = 0;   // its tape
+  // Bytes to remember.
+  Bytes state_bytes = 0;  // of the state it makes
+  Bytes tape_bytes = 0;   // of its tape
 
-  // What its backward needs beside the tape. The state before it is remembered until then, too.
+  // The states that its backward needs in addition to the tape. The state before it is also remembered until then.
   bool needs_input = true;
   bool needs_state = false;  // the one it makes
 
@@ -39,35 +39,35 @@ struct ChainLayer {
   double advance_cost = 0;       // of making its state again
   double tape_cost = 0;          // of making its tape and its state again
   double fresh_retape_cost = 0;  // of making again, right before its backward, all that it needs
-  double loose_retape_cost = 0;  // likewise, if the state it makes is still there from the next layer's backward
+  double loose_retape_cost = 0;  // the same, if the state it makes is still there from the next layer's backward
   double backward_cost = 0;
 
   // Bytes of steps.
   Forward first;                // the first time
-  Forward again;                // later; the bytes in `waiting` come on top
-  Bytes fresh_retape = 0;       // likewise
-  Bytes fresh_retape_from = 0;  // likewise, with the input state as long as it is used
-  Bytes loose_retape = 0;       // likewise, with the state it makes, if that is used
+  Forward again;                // later; the bytes in `waiting` are added
+  Bytes fresh_retape = 0;       // the bytes in `waiting` are added
+  Bytes fresh_retape_from = 0;  // the same, with the input state as long as it is used
+  Bytes loose_retape = 0;       // the same, with the state it makes, if that is used
   Bytes waiting = 0;            // live for other reasons when its backward is next: gradients, parameters
   Bytes backward = 0;           // of its backward, with its tape, and with the state it makes if that is needed
 };
 
 struct ChainProblem {
   std::vector<ChainLayer> layers;
-  Bytes input_bytes = 0;  // to remember state 0, which is there at the start and cannot be made again
+  Bytes input_bytes = 0;  // of state 0, which is there at the start and cannot be made again
 };
 
 struct ChainProgrammeOptions {
-  // Sizes are rounded to this many equal parts of the budget that there is to remember something in, unless they divide
-  // evenly into no more parts. More units: less is lost by rounding; time and memory grow in proportion.
+  // The number of equal parts, of the budget that is left for remembering, to which sizes are rounded, unless they
+  // divide evenly into no more parts. More units: less is lost by rounding; time and memory grow in proportion.
   int units = 500;
-  // How. `up`: the cheapest schedule for sizes rounded up. `even`: sizes are rounded so that the errors cancel out over
-  // neighbouring layers, and of the schedules for a bit less or more than the budget the cheapest one is taken that
-  // really fits. That is better if a unit is not much smaller than a state, and no guarantee.
+  // The way of rounding. `up` gives the cheapest schedule for sizes rounded up. `even` rounds sizes so that the errors
+  // cancel out over neighbouring layers, and takes, of the schedules for a bit less or more than the budget, the
+  // cheapest one that really fits. That is better if a unit is not much smaller than a state, but without a guarantee.
   enum class Rounding { up, even } rounding = Rounding::up;
-  // Instead of the cheapest schedule for the budget: the one with the smallest peak that there is up to the budget.
+  // Finds the schedule with the smallest peak up to the budget, instead of the cheapest one for the budget.
   bool smallest = false;
-  // Set to true from any thread: the work ends soon and without a result.
+  // The work ends soon and without a result when any thread sets this to true.
   const std::atomic<bool>* cancel = nullptr;
 };
 
@@ -75,12 +75,12 @@ struct ChainProgramme {
   ChainSteps steps;
   double cost = 0;     // of all steps, and of every layer's backward once
   Bytes peak = 0;      // the most bytes live at any step, not rounded
-  Bytes unit = 1;      // what sizes were rounded to multiples of
-  bool exact = false;  // all sizes were such multiples
+  Bytes unit = 1;      // sizes were rounded to multiples of this
+  bool exact = false;  // true if all sizes were such multiples
 };
 
-// The result's steps go through the layers as their numbers in the list plus one. None: no schedule fits the budget, or
-// the work was cancelled. Time is in the order of layers^3 * units, memory of layers^2 * units.
+// Solves the problem. The steps of the result number a layer by its position in the list plus one. Empty if no schedule
+// fits the budget, or if the work was cancelled. Time is in the order of layers^3 * units, memory of layers^2 * units.
 [[nodiscard]] std::optional<ChainProgramme> solve_chain(const ChainProblem&, Bytes budget,
                                                         const ChainProgrammeOptions& = {});
 

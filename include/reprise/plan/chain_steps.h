@@ -1,8 +1,8 @@
-// What a schedule for a chain of layers says, step by step.
+// The steps of a schedule for a chain of layers.
 //
 // A chain has layers 1..n and states 0..n: layer k makes state k from state k-1, and backward goes through the layers
-// from n to 1, needing of layer k its input state and its *tape*, which is everything else that forward of layer k made
-// and its backward needs. Schedules know nothing of a trace or of closures; whoever executes them translates the steps.
+// from n to 1. Backward of layer k needs its input state and its *tape*, which is everything else that forward of layer
+// k made and its backward needs. Schedules know nothing of traces or closures; their executors translate the steps.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ struct ChainStep {
     advance,   // forward of layer `at`, from the state before it; its tape is not remembered
     tape,      // forward of layer `at`, and its tape is remembered until its backward
     backward,  // backward of layer `at`, whose tape is there
-    store,     // remember state `at`, the one the last step made or loaded, in `level`
-    load,      // go on from state `at`, which is remembered in `level`
-    discard,   // state `at` need not be remembered in `level` any more
+    store,     // remembers state `at`, the one that the last step made or loaded, in `level`
+    load,      // goes on from state `at`, which is remembered in `level`
+    discard,   // forgets state `at` in `level`
   };
   Kind kind = Kind::advance;
   std::int32_t at = 0;
@@ -28,7 +28,7 @@ struct ChainStep {
 
 using ChainSteps = std::vector<ChainStep>;
 
-// Forward steps, the ones that tape included.
+// Returns the number of forward steps, those that tape included.
 [[nodiscard]] std::size_t forward_steps(const ChainSteps&);
 
 }  // namespace reprise

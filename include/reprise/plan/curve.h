@@ -1,4 +1,4 @@
-// Overhead against budget: what each byte of budget is worth for a trace.
+// A curve shows overhead against budget: what each byte of budget is worth for a trace.
 #pragma once
 
 #include <functional>
@@ -11,15 +11,15 @@ namespace reprise {
 
 struct CurvePoint {
   Bytes budget = 0;
-  // None: planning was cancelled before it came to this point. Never infeasible: what works below works here.
+  // Empty if planning was cancelled before it came to this point. Never infeasible: a plan for less works here, too.
   std::optional<PlanResult> result;
 };
 
 struct CurveOptions {
-  // How many budgets, evenly spread from the smallest feasible one to the keep-everything peak, both included: from 2
-  // to 1000. Where fewer different numbers lie in between, there are fewer points; one if nothing can be saved.
+  // The number of budgets, from 2 to 1000, evenly spread from the smallest feasible one to the keep-everything peak,
+  // both included. Where fewer different numbers lie in between, there are fewer points; one if nothing can be saved.
   int points = 12;
-  // For all points together, the search for the smallest budget included. More time: a lower curve.
+  // The time for all points together, the search for the smallest budget included. More time: a lower curve.
   std::chrono::duration<double> time_limit = std::chrono::seconds(30);
   std::uint64_t seed = 1;
   bool bounds = true;
@@ -34,16 +34,17 @@ struct Curve {
   Bytes floor = 0;                 // no plan has a smaller peak
   Bytes keep_everything_peak = 0;
   double plain_cost = 0;
-  // The point after which more bytes buy little: the one farthest below the straight line between the ends.
-  // None if no point is below it.
+  // The point after which more bytes save little time: the one farthest below the straight line between the ends.
+  // Empty if no point is below it.
   std::optional<std::size_t> knee;
   double seconds = 0;
   bool cancelled = false;
 };
 
-// Every point is planned by `best`. Points share: one that stays dearer than its neighbour below takes over its plan,
-// one with a weaker lower bound than its neighbour above takes over its bound. The ends always have results, whenever
-// planning is cancelled. Throws BadOption for a number of points out of range.
+// Plans every point with `best`. Points share their results: one that stays more expensive than its neighbour with a
+// smaller budget takes over that plan, and one with a weaker lower bound than its neighbour with a larger budget takes
+// over that bound. The ends always have results, whenever planning is cancelled. Throws BadOption for a number of
+// points out of range.
 [[nodiscard]] Curve make_curve(const Trace&, const CurveOptions&);
 
 }  // namespace reprise

@@ -1,9 +1,9 @@
-// H-Revolve (Herrmann and Pallez 2020): a chain of equal layers, with states remembered in several places of different
-// speed: memory, disk.
+// H-Revolve (Herrmann and Pallez 2020) plans a chain of equal layers whose states are remembered in several places of
+// different speed: memory, disk.
 //
-// Counted are forward steps that advance, one backward for each layer, and every write and read of a state. The forward
-// step of each layer that tapes is part of its backward and not counted. The initial state is at hand but not stored,
-// so that writing it is counted.
+// The cost counts forward steps that advance, one backward for each layer, and every write and read of a state. The
+// forward step of each layer that tapes is part of its backward and not counted. The initial state is at hand but not
+// stored, so that writing it is counted.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace reprise {
 
 struct StorageLevel {
-  std::int32_t slots = 0;  // states it can remember
+  std::int32_t slots = 0;  // the number of states it can remember
   double write_cost = 0;
   double read_cost = 0;
 };
@@ -23,14 +23,15 @@ struct HRevolveProblem {
   std::int32_t layers = 0;
   std::vector<StorageLevel> levels;  // fastest first; the level of a step is the position in here
   double forward_cost = 1;           // of one layer
-  double backward_cost = 1;          // likewise, its taping forward step included
+  double backward_cost = 1;          // of one layer, its taping forward step included
 };
 
-// The cost of the best schedule among those that, once they leave a stretch of the chain to the faster levels, do not
-// use slower ones inside it. Throws BadOption for negative numbers, and if there are several layers and no slot at all.
+// Returns the cost of the best schedule among those that, once they leave a stretch of the chain to the faster levels,
+// do not use slower ones inside it. Throws BadOption for negative numbers, and if there are several layers and no slot
+// at all.
 [[nodiscard]] double hrevolve_cost(const HRevolveProblem&);
 
-// A schedule of exactly that cost.
+// Returns a schedule of exactly that cost.
 [[nodiscard]] ChainSteps hrevolve_schedule(const HRevolveProblem&);
 
 }  // namespace reprise

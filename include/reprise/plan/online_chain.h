@@ -1,15 +1,15 @@
-// Online checkpointing: a chain whose number of layers is known only when it ends, such as a loop that stops when it
-// has converged.
+// Online checkpointing is for a chain whose number of layers is known only when it ends, such as a loop that stops when
+// it has converged.
 //
-// A slot remembers one state; the initial state takes one too, for as long as the chain lasts. While forward goes on,
+// A slot remembers one state; the initial state takes one, too, for as long as the chain lasts. While forward goes on,
 // every state is remembered as long as there are free slots. After that the state just reached takes the slot of a
 // remembered one whenever that pays: whenever it makes backward cheaper on the average of two cases, that the chain
-// ends here and that it ends one layer later. Of the remembered states the one is given up that is missed least.
+// ends here and that it ends one layer later. The remembered state that costs least to lose is given up for it.
 //
-// How steps are counted. Forward has made reached() steps when the chain ends, and finish() has forward steps of its
-// own, among them one for each layer that tapes. One step of this sum is the price of not knowing: forward of the last
-// layer had to run without a tape, where revolve_steps, which knows that it is the last, counts its taping step.
-// Without that one step, for every number of layers up to 10000 and for any number of slots from 3,
+// Steps are counted as follows. Forward has made reached() steps when the chain ends, and finish() has forward steps of
+// its own, among them one for each layer that tapes. One step of this sum is the price of not knowing the end: forward
+// of the last layer had to run without a tape, where revolve_steps, which knows that it is the last, counts its taping
+// step. Without that one step, for every number of layers up to 10000 and for any number of slots from 3,
 //
 //     reached() - 1 + forward_steps(finish()) <= 1.2 * revolve_steps(reached(), slots)
 //
@@ -27,10 +27,10 @@
 
 namespace reprise {
 
-// The steps from here: backward of layers `layers`..1 for someone who holds the remembered states and nothing else,
-// with that many slots in all. A remembered state keeps its slot until the layers after it are reversed; with those
-// slots there are no fewer forward steps than these. Each state is discarded when it is needed no more, state `layers`
-// before anything else, so nothing is remembered at the end. The time it takes is proportional to the number of steps.
+// Returns the steps of backward of layers `layers`..1, from the remembered states and nothing else, with that many
+// slots in all. A remembered state keeps its slot until the layers after it are reversed; with those slots, no schedule
+// has fewer forward steps. Each state is discarded when it is no longer needed, state `layers` before anything else, so
+// nothing is remembered at the end. The time it takes is proportional to the number of steps.
 // Throws BadOption unless the remembered states are ascending, the first is 0, the last at most `layers`, and there are
 // as many slots as states.
 [[nodiscard]] ChainSteps reverse_from(std::span<const std::int32_t> remembered, std::int32_t layers,
@@ -43,19 +43,19 @@ class OnlineChain {
 
   struct Decision {
     bool store = false;                   // remember the state just reached
-    std::optional<std::int32_t> discard;  // this one is given up for it, first
+    std::optional<std::int32_t> discard;  // the state that is given up for it, first
     bool operator==(const Decision&) const = default;
   };
 
-  // Forward of the next layer was made: the state after it is number reached(). Says what to do with states now. The
-  // time is constant, but proportional to the slots where a state is given up.
+  // Records that forward of the next layer was made, so that the state after it is number reached(), and returns what
+  // to do with states now. The time is constant, but proportional to the slots where a state is given up.
   Decision advance();
 
-  // Layers that forward has gone through.
+  // Returns the number of layers that forward has gone through.
   [[nodiscard]] std::int32_t reached() const { return reached_; }
-  // The states that are remembered now, ascending. The first one is 0. Valid until the next advance().
+  // Returns the states that are remembered now, ascending. The first one is 0. Valid until the next advance().
   [[nodiscard]] std::span<const std::int32_t> remembered() const { return remembered_; }
-  // The chain ends here: the steps of backward of layers reached()..1, as by reverse_from.
+  // Returns the steps of backward of layers reached()..1, if the chain ends here, as by reverse_from.
   [[nodiscard]] ChainSteps finish() const;
 
  private:

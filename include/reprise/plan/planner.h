@@ -1,7 +1,7 @@
-// Planners: what to forget, pack and replay so that a trace fits a budget.
+// Planners choose what to forget (evict), pack and replay (recompute) so that a trace fits a budget.
 //
-// Every planner is a function from a trace and options to a result of the same shape: a plan, what the interpreter
-// says about it, and how far it can be from the best possible. `best` uses all the others as starting points.
+// Every planner is a function from a trace and options to a result of the same shape: a plan, the interpreter's
+// simulation of it, and how far it can be from the best possible. `best` uses all the others as starting points.
 #pragma once
 
 #include <atomic>
@@ -19,51 +19,53 @@
 
 namespace reprise {
 
-// What a planner tells about its work while it goes on.
+// The progress of a planner while it works.
 struct PlanProgress {
   double seconds = 0;
   std::uint64_t moves = 0;
   std::optional<double> cost_ratio;   // of the best plan so far
-  std::optional<double> lower_bound;  // as a ratio too
+  std::optional<double> lower_bound;  // as a ratio, too
   double share_done = 0;              // of the time or the moves, 0 to 1
 };
 
 struct PlanOptions {
-  // Live bytes never pass it. A budget that no plan fits gives an infeasible result, not an error.
+  // The most bytes that may be live. A budget that no plan fits gives an infeasible result, not an error.
   Bytes budget = 0;
 
-  // One of `planners()`. `best` is the one to use; the others are simple, known, and quick.
+  // The name of one of `planners()`. `best` is the one to use; the others are simple, known, and quick.
   std::string planner = "best";
 
-  // For `segments`: how many. For `every`: how many operators share one kept input. For `revolve`, and for `h-revolve`
-  // as the slots in memory: how many states are remembered, the first included; none: as many as the budget allows.
-  // Other planners ignore them.
+  // The number of segments, for `segments`; of operators that share one kept input, for `every`; of states that are
+  // remembered, the first included, for `revolve` and (in memory) for `h-revolve`. No slots given: as many as the
+  // budget allows. Other planners ignore these options.
   std::optional<int> segments = {};
   std::optional<int> every = {};
   std::optional<int> slots = {};
-  // For `segments` instead of a number: inclusive ranges of operators.
+  // Inclusive ranges of operators, for `segments` instead of a number.
   std::vector<Stretch> ranges = {};
 
-  // `best` stops after this time, or earlier if it can prove that nothing better exists. More time: cheaper plans and
-  // tighter bounds.
+  // The time after which `best` stops; it stops earlier if it can prove that nothing better exists. More time: cheaper
+  // plans and tighter bounds.
   std::chrono::duration<double> time_limit = std::chrono::seconds(5);
 
-  // If set, `best` makes this many moves and reads no clock: the same trace, options and seed give the same plan.
+  // The number of moves that `best` makes. If set, it reads no clock: the same trace, options and seed give the same
+  // plan.
   std::optional<std::uint64_t> moves = {};
   std::uint64_t seed = 1;
 
-  // A plan for this trace, or one that differs only in numbers (bytes, costs, other bytes): `best` searches from it
-  // too, and the result is never worse. One that needs more than the budget is a place to search from as well; one
-  // that makes no sense for this trace is ignored, and so is every start by the other planners.
+  // A plan for this trace, or for one that differs only in numbers (bytes, costs, other bytes). `best` also searches
+  // from it, and the result is never worse. A plan that needs more than the budget is a place to search from as well. A
+  // plan that makes no sense for this trace is ignored. Other planners ignore this option.
   std::optional<Plan> start = {};
 
-  // Lower bounds by linear and integer programming. Off, or without HiGHS: weaker bounds, said in `notes`.
+  // Computes lower bounds by linear and integer programming. Off, or without HiGHS: bounds are weaker, and `notes` says
+  // so.
   bool bounds = true;
 
-  // Called now and then from the planning thread.
+  // Called from time to time from the planning thread.
   std::function<void(const PlanProgress&)> progress = {};
 
-  // Set to true from any thread: planning ends soon and returns the best so far.
+  // Planning ends soon and returns the best plan so far when any thread sets this to true.
   const std::atomic<bool>* cancel = nullptr;
 };
 
@@ -74,12 +76,12 @@ enum class PlanStatus {
 };
 [[nodiscard]] const char* name(PlanStatus);
 
-// What keeps the budget from going lower: the moment, and the values that have to be there.
+// The moment that keeps the budget from going lower, and the values that have to be resident then.
 struct Blocker {
   Id moment = 0;
   Bytes bytes = 0;         // live then
   std::vector<Id> values;  // largest first
-  bool proven = false;     // no plan whatsoever can do with less at this moment
+  bool proven = false;     // true if no plan whatsoever can do with less at this moment
 };
 
 struct PlanResult {
@@ -99,16 +101,16 @@ struct PlanResult {
   double seconds = 0;
   std::uint64_t moves = 0;
   bool cancelled = false;
-  std::vector<std::string> notes;  // sentences: what was not available, what was given up
+  std::vector<std::string> notes;  // sentences about what was not available and what was given up
 
   [[nodiscard]] bool has_plan() const { return status != PlanStatus::infeasible; }
   [[nodiscard]] double cost_ratio() const;         // cost over `plain_cost`; 1 for a trace that costs nothing
-  [[nodiscard]] double lower_bound_ratio() const;  // likewise
+  [[nodiscard]] double lower_bound_ratio() const;  // lower bound over `plain_cost`
   [[nodiscard]] double gap() const;                // (cost - lower bound) / lower bound
 };
 
-// Throws BadOption for an unknown planner or an option it cannot use, and for a trace it cannot plan (`revolve` on a
-// trace that is no chain).
+// Makes a plan. Throws BadOption for an unknown planner, for an option that it cannot use, and for a trace that it
+// cannot plan (`revolve` on a trace that is not a chain).
 [[nodiscard]] PlanResult make_plan(const Trace&, const PlanOptions&);
 
 struct PlannerInfo {
@@ -117,11 +119,11 @@ struct PlannerInfo {
 };
 [[nodiscard]] const std::vector<PlannerInfo>& planners();
 
-// The plan that forgets nothing: every moment once, each value dropped right after its last use, at once if it has
-// none. Its peak is what budgets are compared with.
+// Returns the plan that forgets nothing: it runs every moment once and drops each value right after its last use, at
+// once if it has none. Budgets are compared with its peak.
 [[nodiscard]] Plan keep_everything(const Trace&);
 
-// No plan has a smaller peak: the moment that needs most by itself, and what it needs.
+// Returns the floor, which no plan's peak can go below: the moment that needs most by itself, and the values it needs.
 [[nodiscard]] Blocker floor_of(const Trace&);
 
 }  // namespace reprise

@@ -1,12 +1,12 @@
-// The smallest budget that works.
+// Finds the smallest budget that works.
 #pragma once
 
 #include "reprise/plan/planner.h"
 
 namespace reprise {
 
-// The plan with the smallest peak that can be found with the effort that the options allow (time_limit or moves, seed,
-// start, cancel; budget and planner are not looked at). Its `budget` is its peak.
+// Returns the plan with the smallest peak that can be found with the effort that the options allow (time_limit or
+// moves, seed, start, cancel; budget and planner are ignored). Its `budget` is its peak.
 [[nodiscard]] Plan smallest_plan(const Trace&, const PlanOptions&);
 
 }  // namespace reprise

@@ -1,4 +1,4 @@
-// The curve of overhead against budget, for people: a table, a picture, a word of advice.
+// Shows the curve of overhead against budget to people: a table, a picture, a word of advice.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace reprise {
 
-// One line for each point: budget, its share of everything, overhead, lower bound, replays, a bar; the knee is marked.
-// Ends with what the columns mean.
+// Returns a table with one line for each point: budget, its share of the keep-everything peak, overhead, lower bound,
+// replays, a bar; the knee is marked. Ends with the meaning of the columns.
 [[nodiscard]] std::string to_text(const Curve&);
 
-// One or two sentences: where the knee is, and from where on the overhead is more than most would pay.
+// Returns one or two sentences: where the knee is, and from where on the overhead is more than most would pay.
 [[nodiscard]] std::string advice(const Curve&);
 
-// A picture that needs nothing else: overhead and lower bound as lines with the band between them, the knee and the
-// floor marked. Readable on light and dark backgrounds and from 400 pixels of width. An overhead that is out of all
-// proportion leaves the picture at the top; hovering over a point tells its numbers.
+// Returns a self-contained SVG picture: overhead and lower bound as lines with the band between them, the knee and the
+// floor marked. It is readable on light and dark backgrounds and from 400 pixels of width. An overhead that is out of
+// all proportion leaves the picture at the top; hovering over a point shows its numbers.
 [[nodiscard]] std::string to_svg(const Curve&, std::string_view title);
 
 }  // namespace reprise

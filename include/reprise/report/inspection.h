@@ -1,4 +1,4 @@
-// What is in a trace: how much of everything, who sets the peak, and what is worth forgetting.
+// An inspection lists what is in a trace: how much of everything, what sets the peak, and what is worth forgetting.
 #pragma once
 
 #include <cstddef>
@@ -26,23 +26,23 @@ struct Inspection {
   double cost = 0;        // of running every moment once
   double event_cost = 0;  // the events' part of it, which no plan can repeat
 
-  // Where keeping everything has most bytes live.
+  // The moment at which keeping everything has most bytes live.
   struct Peak {
     Id moment = 0;
     Bytes bytes = 0;
     Bytes other = 0, workspace = 0;
     std::vector<Id> values;  // resident then, largest first
   };
-  std::optional<Peak> peak;  // none: the trace has no moments
+  std::optional<Peak> peak;  // empty: the trace has no moments
 
   // A value that could be forgotten while nobody needs it, if everything else is kept as long as it is needed.
   struct Candidate {
     Id value = 0;
     Id from = 0, until = 0;  // the longest stretch of moments without a need and not held, both included
-    double unused = 0;       // cost of what runs in that stretch
-    double rebuild = 0;  // cost of replaying it at the end, with whatever is gone by then and has to be replayed too
-    std::size_t replays = 0;                         // how many operators that are
-    bool at_peak = false;                            // forgetting it lowers the live bytes where they are highest
+    double unused = 0;       // the cost of the moments that run in that stretch
+    double rebuild = 0;  // the cost of replaying it at the end, with everything that is gone by then and needed for it
+    std::size_t replays = 0;                         // the number of operators to replay
+    bool at_peak = false;                            // true if forgetting it lowers the peak of the live bytes
     [[nodiscard]] double worth(const Trace&) const;  // bytes * unused / rebuild; infinite if rebuilding costs nothing
   };
   std::vector<Candidate> worth_most;  // at most ten, best first
@@ -55,7 +55,7 @@ struct Inspection {
 
 [[nodiscard]] Inspection inspect(const Trace&);
 
-// For a terminal.
+// Returns the inspection as text for a terminal.
 [[nodiscard]] std::string to_text(const Trace&, const Inspection&);
 
 }  // namespace reprise

@@ -1,14 +1,14 @@
-// The live bytes of a plan, taken apart: what they are at every action, and a picture's worth of it.
+// Splits the live bytes of a plan into layers, at every action or for each column of a picture.
 //
-// All of them together are Simulation::live, to the byte. What a layer is:
-//  - parameters: what is there throughout. The smallest `other` of all moments, and values from outside that the
+// The layers together are Simulation::live, to the byte:
+//  - parameters: bytes that are live throughout. The smallest `other` of all moments, and values from outside that the
 //    program holds from the first moment to the last: parameters, optimizer state, the batch.
 //  - gradients: other bytes that come during the step and stay until its end: the smallest `other` from the moment on,
 //    without the parameters.
 //  - kept: resident values since they were first made, or came from outside.
 //  - packed: copies in tiers that count in the budget.
 //  - replayed: resident values that were made again, or got back from a tier.
-//  - other: the rest. Other bytes that go again, workspace, and what a replay makes a second time.
+//  - other: the rest. Other bytes that go again, workspace, and values that a replay makes a second time.
 #pragma once
 
 #include <array>
@@ -36,22 +36,22 @@ struct LayerBytes {
   bool operator==(const LayerBytes&) const = default;
 };
 
-// By action. The simulation has to be one of this plan, valid, with `live` and `residences`.
+// Returns the layers by action. The simulation has to be one of this plan, valid, with `live` and `residences`.
 [[nodiscard]] std::vector<LayerBytes> layers_of(const Trace&, const Plan&, const Simulation&);
 
-// By action, and one number more: the cost of all actions before it. The last one is the cost of the plan.
+// Returns, by action, the cost of all actions before it, and one number more: the cost of the plan.
 [[nodiscard]] std::vector<double> costs_before(const Trace&, const Plan&);
 
-// A stretch of time of equal length for each column, with the layers of the action that has most bytes live in it:
-// the peak of the plan is the largest total of its columns.
+// Columns of a picture. Each is a stretch of time of equal length, with the layers of the action that has most bytes
+// live in it: the peak of the plan is the largest total of its columns.
 struct Columns {
   double cost = 0;                   // of the plan: where the last column ends
   std::vector<LayerBytes> layers;    // by column
-  std::vector<std::size_t> actions;  // by column: which action that is
+  std::vector<std::size_t> actions;  // by column: the action with most bytes live
 };
 
-// At most this many columns, at least 1; none for a plan that does nothing but drop. A plan that costs nothing has its
-// actions spread evenly.
+// Returns at most this many columns, at least 1; none for a plan that does nothing but drop. A plan that costs nothing
+// has its actions spread evenly.
 [[nodiscard]] Columns columns_of(const Trace&, const Plan&, const Simulation&, std::size_t most);
 
 }  // namespace reprise

@@ -1,4 +1,4 @@
-// One picture of what a plan does: the live bytes of a step with and without it, and the budget.
+// Draws what a plan does: the live bytes of a step with and without it, and the budget.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace reprise {
 
-// SVG that needs nothing else, readable on light and dark backgrounds: keeping everything as a silhouette, the plan in
-// front of it by what its bytes are (see layers.h), over time as a share of the step without Reprise. Throws BadInput
-// if the plan is not valid for the trace.
+// Returns a self-contained SVG picture, readable on light and dark backgrounds: keeping everything as a silhouette, and
+// the plan in front of it by layers of bytes (see layers.h), over time as a share of the step without Reprise. Throws
+// BadInput if the plan is not valid for the trace.
 [[nodiscard]] std::string memory_picture(const Trace&, const Plan&, std::string_view title);
 
 }  // namespace reprise

@@ -1,8 +1,9 @@
-// One HTML page about a step: what its bytes are, what the plan does about them, what it costs and what would help.
+// Writes one HTML page about a step: its bytes by kind, what the plan does about them, what it costs and what would
+// help.
 //
-// The page needs nothing else: no network, no other file. It reads on a phone, in the dark and in print, works without
-// JavaScript (which only adds details under the pointer), and is at most 1 MiB, whatever the size of the trace.
-// The numbers on it are also there for programs, as JSON in the element with the id `reprise-numbers`.
+// The page is self-contained: it needs no network and no other file. It is readable on a phone, in dark mode and in
+// print, works without JavaScript (which only adds details under the pointer), and is at most 1 MiB, whatever the size
+// of the trace. Its numbers are also in it as JSON for programs, in the element with the id `reprise-numbers`.
 #pragma once
 
 #include <string>
@@ -14,16 +15,16 @@
 
 namespace reprise {
 
-// What is pointed to has to live as long as `to_html` runs.
+// The input of a page. The objects that it points to have to live as long as `to_html` runs.
 struct PageInput {
   std::string title = "";            // empty: the trace's name
   const Trace* trace = nullptr;      // has to be set
-  const Plan* plan = nullptr;        // what is followed; none: the page only shows what keeping everything takes
-  const Curve* curve = nullptr;      // none: that section is left out
-  const Summary* summary = nullptr;  // of a session that measured it; none: what the interpreter says, and no more
+  const Plan* plan = nullptr;        // the plan that is followed; null: the page only shows keeping everything
+  const Curve* curve = nullptr;      // null: that section is left out
+  const Summary* summary = nullptr;  // of a session that measured the step; null: only the interpreter's numbers
 };
 
-// Throws BadInput if there is no trace, or if the plan is not valid for it.
+// Returns the page. Throws BadInput if there is no trace, or if the plan is not valid for it.
 [[nodiscard]] std::string to_html(const PageInput&);
 
 }  // namespace reprise

@@ -1,4 +1,4 @@
-// What a session did, as plain data. `operator<<` prints it for people.
+// A summary is the work of a session as plain data. `operator<<` prints it for people.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace reprise {
 
-// An operator whose results are kept because they cannot be rebuilt, and why.
+// An operator whose results are kept because they cannot be rebuilt, with the reason.
 struct KeptOperator {
   std::string op;
   std::string why;
@@ -27,19 +27,19 @@ struct Divergence {
 
 struct Summary {
   std::string name;             // of the session
-  std::int64_t steps = 0;       // closed steps that were recorded
-  std::optional<Bytes> budget;  // of the next step; none: no limit
+  std::int64_t steps = 0;       // closed steps, whether they were recorded or not
+  std::optional<Bytes> budget;  // of the next step; empty: no limit
 
   // ---- bytes of LibTorch's CPU allocator ----
   Bytes live = 0;                     // now
   Bytes peak_last_step = 0;           // the most that was live in the last step
   Bytes peak = 0;                     // in any step
-  std::optional<Bytes> peak_if_kept;  // of the last step if nothing had been forgotten; none: no complete trace yet
+  std::optional<Bytes> peak_if_kept;  // of the last step if nothing had been forgotten; empty: no complete trace yet
   Bytes forgotten_last_step = 0;      // bytes of values that were forgotten, each time
   Bytes packed_last_step = 0;         // bytes of values that were packed, before packing
-  Bytes packed_to_last_step = 0;      // and after
+  Bytes packed_to_last_step = 0;      // the same after packing
   Bytes other_devices = 0;  // of values saved by autograd on other devices in the last step: kept, not in the budget
-  Bytes before_meter = 0;   // allocated before the meter was there, as far as a step has met it: not in the budget
+  Bytes before_meter = 0;   // allocated before the meter was there, as far as steps have met it: not in the budget
   Bytes resident = 0;       // of the whole process, as the system sees it, now
 
   // ---- work of the last step, CPU seconds ----
@@ -47,14 +47,14 @@ struct Summary {
   double replay_seconds = 0;
   double pack_seconds = 0;  // packing and unpacking
   double step_seconds = 0;  // of the step's thread, everything included
-  // An estimate: replaying and packing as a share of the rest of the step; 0 if nothing was measured.
+  // Estimates replaying and packing as a share of the rest of the step; 0 if nothing was measured.
   [[nodiscard]] double overhead() const;
 
   // ---- the plan ----
   std::int64_t traces = 0;                  // different ones met so far
-  std::int64_t plans = 0;                   // of them, how many have a plan for the present budget
-  bool planning = false;                    // under way now
-  bool followed_plan = false;               // the last step, from its first to its last operator
+  std::int64_t plans = 0;                   // of them, those with a plan for the present budget
+  bool planning = false;                    // true while planning is under way
+  bool followed_plan = false;               // true if the last step did, from its first to its last operator
   std::optional<Bytes> promised_peak;       // of the plan the last step followed, or else the newest one
   std::optional<double> promised_overhead;  // its added cost as a share of the step
   std::optional<double> gap;                // how far above the least possible cost the plan can be at most, as a share
@@ -68,12 +68,12 @@ struct Summary {
   std::vector<KeptOperator> kept;  // kept because they cannot be rebuilt, largest first
 };
 
-// For people: a few lines, with what there is something to say about, and a line break at the end.
+// Returns a few lines for people, without the fields that have nothing to report, and with a line break at the end.
 [[nodiscard]] std::string to_text(const Summary&);
 std::ostream& operator<<(std::ostream&, const Summary&);
 
-// For programs: one JSON object on one line (see report/json.h). Keys are the members' names, with _bytes behind those
-// that are bytes, and `overhead`; what is none is null.
+// Returns one JSON object on one line for programs (see report/json.h). Keys are the members' names, with _bytes behind
+// those that are bytes, and `overhead`; an empty member is null.
 [[nodiscard]] std::string json_line(const Summary&);
 
 }  // namespace reprise

@@ -1,4 +1,4 @@
-// Results as text for a terminal: a few lines that say what was found, what it is worth and what to do next.
+// Writes results as text for a terminal: a few lines on what was found, what it is worth and what to do next.
 //
 // Text is only a view: every number in it is a field of the result, and names from files are made harmless to a
 // terminal. All texts end with a line break.
@@ -13,11 +13,11 @@
 
 namespace reprise {
 
-// What a planner found: the overhead and how far it can be from the best possible, or the smallest budget that works
-// and what keeps it from going lower.
+// Describes what a planner found: the overhead and how far it can be from the best possible, or the smallest budget
+// that works and what keeps it from going lower.
 [[nodiscard]] std::string to_text(const Trace&, const PlanResult&);
 
-// What the interpreter says about a plan. The live bytes are drawn as a line if the simulation has them.
+// Describes what the interpreter found about a plan. The live bytes are drawn as a line if the simulation has them.
 [[nodiscard]] std::string to_text(const Trace&, const Plan&, const Simulation&);
 
 }  // namespace reprise

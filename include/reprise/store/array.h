@@ -1,4 +1,4 @@
-// Arrays of numbers with a shape: what a store takes and gives back.
+// Arrays of numbers with a shape, which a store takes and gives back.
 //
 //   std::vector<float> activation = ...;
 //   store.put("layer 3", activation);                       // one dimension
@@ -23,7 +23,7 @@ enum class Element : std::uint8_t { float32, float64, int8, int16, int32, int64,
 [[nodiscard]] std::size_t bytes_of(Element);
 [[nodiscard]] bool is_integer(Element);
 
-// float, double, and the integers but bool and the character types that are for text alone.
+// The types of elements: float, double, and the integers except bool and the character types that are for text alone.
 template <class T>
 concept Number = std::same_as<T, float> || std::same_as<T, double> ||
     (std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char> && !std::same_as<T, wchar_t> &&
@@ -43,31 +43,32 @@ template <Number T>
   }
 }
 
-// Sizes of the dimensions, outermost first. None: a single number.
+// The sizes of the dimensions, outermost first. Empty for a single number.
 using Shape = std::vector<std::int64_t>;
 
-// Throws BadOption for a negative size, and if there are so many elements that their bytes could not be counted: 2^60
-// or more.
+// Returns the number of elements. Throws BadOption for a negative size, and if there are so many elements that their
+// bytes could not be counted: 2^60 or more.
 [[nodiscard]] std::size_t elements_of(const Shape&);
 
-// An array that belongs to somebody else and has to outlive the view.
+// A view of an array that belongs to somebody else and has to outlive the view.
 class ArrayView {
  public:
-  // One dimension.
+  // Views numbers as an array of one dimension.
   template <Number T>
   ArrayView(std::span<const T> numbers)
       : ArrayView(element_of<T>(), {static_cast<std::int64_t>(numbers.size())}, std::as_bytes(numbers)) {}
   template <Number T>
   ArrayView(const std::vector<T>& numbers) : ArrayView(std::span<const T>(numbers)) {}
 
-  // The same with a shape. Throws BadOption unless the shape has as many elements as there are numbers.
+  // Views numbers as an array with a shape. Throws BadOption unless the shape has as many elements as there are
+  // numbers.
   template <Number T>
   ArrayView(std::span<const T> numbers, Shape shape)
       : ArrayView(element_of<T>(), std::move(shape), std::as_bytes(numbers)) {}
   template <Number T>
   ArrayView(const std::vector<T>& numbers, Shape shape) : ArrayView(std::span<const T>(numbers), std::move(shape)) {}
 
-  // Elements as bytes, at any address. Throws BadOption unless there are as many bytes as the shape has.
+  // Views bytes, at any address, as elements. Throws BadOption unless there are as many bytes as the shape has.
   ArrayView(Element, Shape, std::span<const std::byte>);
 
   [[nodiscard]] Element element() const { return element_; }
@@ -76,7 +77,7 @@ class ArrayView {
   [[nodiscard]] std::span<const std::byte> data() const { return data_; }
   [[nodiscard]] std::size_t bytes() const { return data_.size(); }
 
-  // Throws BadOption if the elements are of another type, or lie at an address where a T cannot be.
+  // Returns the elements. Throws BadOption if they are of another type, or lie at an address where a T cannot be.
   template <Number T>
   [[nodiscard]] std::span<const T> as() const {
     require(element_of<T>());
@@ -91,20 +92,20 @@ class ArrayView {
   std::span<const std::byte> data_;
 };
 
-// Memory from malloc.
+// Frees memory that came from malloc.
 struct FreeMemory {
   void operator()(std::byte* memory) const { std::free(memory); }
 };
 using ArrayMemory = std::unique_ptr<std::byte[], FreeMemory>;
 
-// An array of its own. Moves, and is copied only through a view, so that no copy goes unnoticed.
+// An array that owns its memory. It can be moved, and is copied only through a view, so that no copy goes unnoticed.
 class Array {
  public:
   Array() : Array(Element::float32, {0}) {}
-  // Contents are not set.
+  // Leaves the contents uninitialized.
   Array(Element, Shape);
   explicit Array(const ArrayView&);
-  // Takes over this memory, which has the bytes of the array.
+  // Takes over this memory, which contains the bytes of the array.
   Array(Element, Shape, ArrayMemory);
 
   [[nodiscard]] Element element() const { return element_; }
@@ -116,7 +117,7 @@ class Array {
   [[nodiscard]] ArrayView view() const { return {element_, shape_, data()}; }
   operator ArrayView() const { return view(); }
 
-  // Throws BadOption if the elements are of another type.
+  // Returns the elements. Throws BadOption if they are of another type.
   template <Number T>
   [[nodiscard]] std::span<const T> as() const {
     return view().as<T>();

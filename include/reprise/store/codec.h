@@ -1,11 +1,11 @@
-// Codecs: how a store keeps an array in fewer bytes.
+// A codec keeps an array of a store in fewer bytes.
 //
-// Every codec of Reprise is a file of its own, src/store/codecs/NAME.cpp, and is found by its name: codec("half").
-// Adding one is adding that file. A codec of the caller's is an object of a class derived from Codec, which outlives
-// every store that uses it.
+// Every codec of Reprise is a file of its own, src/store/codecs/NAME.cpp, and is found by its name: codec("half"). To
+// add one, add that file. A codec of the caller's is an object of a class derived from Codec, and has to outlive every
+// store that uses it.
 //
 // An array that a codec cannot keep as it promises (a value beyond half's range, a third value in a mask) is kept
-// exactly instead; a store counts how often.
+// exactly instead; a store counts how often that happens.
 #pragma once
 
 #include <cstddef>
@@ -18,31 +18,31 @@
 
 namespace reprise {
 
-// Called from several threads at once; nothing here may change what another call sees.
+// The interface of a codec. It is called from several threads at once; no call may change what another call sees.
 class Codec {
  public:
   virtual ~Codec() = default;
 
   [[nodiscard]] virtual std::string_view name() const = 0;
-  // For people, one line: what it does, and for a codec that loses something the bound of its error.
+  // Returns one line for people: what the codec does, and, if it loses something, the bound of its error.
   [[nodiscard]] virtual std::string_view summary() const = 0;
-  // Whether decoding gives back every bit.
+  // True if decoding gives back every bit.
   [[nodiscard]] virtual bool exact() const = 0;
 
-  // The most bytes that coding this array takes at any time: the result and everything else it needs for it. None: the
-  // array cannot be coded, as far as can be told without coding it.
+  // Returns the most bytes that coding this array takes at any time: the result and everything else that is needed for
+  // it. Empty if the array cannot be coded, as far as can be told without coding it.
   [[nodiscard]] virtual std::optional<std::size_t> room(const ArrayView&) const = 0;
 
   // Codes into `room`, which has as many bytes as were asked for, and returns how many of them, from its start, are the
-  // result. None: the array cannot be coded; then `room` is garbage. Allocates nothing beside it.
+  // result. Empty if the array cannot be coded; then `room` is garbage. Allocates nothing else.
   [[nodiscard]] virtual std::optional<std::size_t> encode(const ArrayView&, std::span<std::byte> room) const = 0;
 
-  // `coded` is what `encode` made of an array of these elements, and `out` has the bytes of that array. Throws Error if
-  // it cannot be.
+  // Decodes `coded`, which `encode` made of an array of these elements, into `out`, which has the size of that array.
+  // Throws Error if `coded` cannot come from there.
   virtual void decode(std::span<const std::byte> coded, Element element, std::span<std::byte> out) const = 0;
 };
 
-// The codecs of Reprise, ordered by name:
+// Returns the codecs of Reprise, ordered by name:
 //   bfloat16  real numbers in two bytes, 8 significant bits: |error| <= 2^-8 |x|, and 2^-134 for |x| < 2^-126. NaN and
 //             infinities stay what they are. Not coded: a finite number that would become infinite
 //   bits      anything of at most two patterns, a bit for each element: masks. Exact
@@ -57,7 +57,7 @@ class Codec {
 //   zstd      what zstd makes smaller, at its level 1. Exact
 [[nodiscard]] const std::vector<const Codec*>& codecs();
 
-// Throws BadOption with the names there are.
+// Returns the codec of this name. Throws BadOption, which lists all names, if there is none.
 [[nodiscard]] const Codec& codec(std::string_view name);
 
 }  // namespace reprise

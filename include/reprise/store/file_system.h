@@ -1,5 +1,5 @@
-// The few things the disk tier asks of a file system. A seam: tests put their own in its place, in which any operation
-// can fail, be slow or be cut short.
+// The few operations that the disk tier needs of a file system. This is a seam: tests use a file system of their own,
+// in which any operation can fail, be slow or be cut short.
 //
 // Every function throws FileError, and may be called from any thread.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace reprise {
 
-// "cannot write /tmp/x/3.value: No space left on device".
+// An error of a file operation: "cannot write /tmp/x/3.value: No space left on device".
 class FileError : public Error {
  public:
   // `code` is an errno.
@@ -28,19 +28,19 @@ class FileError : public Error {
   int code_;
 };
 
-// An open file. Its destructor closes it and says nothing about errors.
+// An open file. Its destructor closes it and ignores errors.
 class OpenFile {
  public:
   virtual ~OpenFile() = default;
-  // Appends the first of these bytes, at least one of them, and returns how many.
+  // Appends at least one of these bytes, from the first on, and returns how many.
   [[nodiscard]] virtual std::size_t write(std::span<const std::byte>) = 0;
-  // Reads from this place into the first of these bytes and returns how many; 0 at the end of the file.
+  // Reads from this offset into these bytes, from the first on, and returns how many; 0 at the end of the file.
   [[nodiscard]] virtual std::size_t read(std::uint64_t offset, std::span<std::byte>) = 0;
-  // For a file that was written: some file systems tell only now that it did not work.
+  // Closes a file that was written. Some file systems report only now that writing failed.
   virtual void close() = 0;
 };
 
-// Held until it is destroyed, at the latest when the process ends, in whatever way.
+// A lock that is held until it is destroyed, at the latest when the process ends, in whatever way.
 class FileLock {
  public:
   virtual ~FileLock() = default;
@@ -48,29 +48,30 @@ class FileLock {
 
 struct FolderEntry {
   std::string name;
-  bool is_folder = false;  // a link to a folder is none
+  bool is_folder = false;  // false for a link to a folder
 };
 
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  // For this user only. An error if there is something of that name.
+  // Makes a folder for this user only. Throws if something of that name exists.
   virtual void make_folder(const std::filesystem::path&) = 0;
-  // In any order.
+  // Returns the entries of a folder, in any order.
   [[nodiscard]] virtual std::vector<FolderEntry> list(const std::filesystem::path& folder) = 0;
-  // A file that is not there is removed already.
+  // Removes a file. Does nothing if it does not exist.
   virtual void remove_file(const std::filesystem::path&) = 0;
-  // It has to be empty.
+  // Removes a folder, which has to be empty.
   virtual void remove_folder(const std::filesystem::path&) = 0;
-  // Makes the file if it is not there. nullptr: somebody else holds its lock, or removed the file meanwhile.
+  // Locks a file, and makes it if it does not exist. Null if somebody else holds its lock, or removed the file
+  // meanwhile.
   [[nodiscard]] virtual std::unique_ptr<FileLock> try_lock(const std::filesystem::path& file) = 0;
-  // For writing, for this user only. An error if there is something of that name.
+  // Creates a file for writing, for this user only. Throws if something of that name exists.
   [[nodiscard]] virtual std::unique_ptr<OpenFile> create(const std::filesystem::path&) = 0;
-  // For reading.
+  // Opens a file for reading.
   [[nodiscard]] virtual std::unique_ptr<OpenFile> open(const std::filesystem::path&) = 0;
 
-  // The one of this machine.
+  // Returns the file system of this machine.
   [[nodiscard]] static FileSystem& machine();
 };
 

@@ -1,4 +1,4 @@
-// A store: values by key, in memory and on disk, each within a hard budget in bytes.
+// A store keeps values by key, in memory and on disk, each within a hard budget in bytes.
 //
 //   Store store({.memory = 64 << 20,
 //                .disk = DiskTier{.folder = "/tmp", .budget = 1 << 30},
@@ -6,24 +6,25 @@
 //   store.put("layer 3", activation, 2.5);  // rebuilding it would cost 2.5
 //   const Array back = store.take("layer 3");
 //
-// A value is an array of numbers, kept as a codec makes it. Two rules decide: `remember` says which values are kept at
-// all, `give_up` what leaves the memory tier when the next value does not fit. What leaves memory moves to disk if
-// there is one, and is forgotten otherwise; so is what leaves the disk.
+// A value is an array of numbers, kept in the form that a codec makes. Two rules decide: `remember` chooses which
+// values are kept at all, and `give_up` chooses which value leaves (is evicted from) the memory tier when the next
+// value does not fit. A value that leaves memory moves to disk if there is one, and is forgotten otherwise. A value
+// that leaves the disk is forgotten.
 //
 // Bytes are the bytes really held: coded values, also while they are written to disk or somebody still reads them, and
-// the buffers in which values are being coded. They are reserved before they are allocated and given back after they
-// are freed, so that a tier never passes its budget for a moment. The arrays that `get` and `take` return are the
-// caller's; so is, when memory has no room for it, the buffer through which a coded value comes from disk: reading
-// gives up nothing and never fails for lack of room.
+// the buffers in which values are being coded. They are reserved before they are allocated and released after they are
+// freed, so that a tier never passes its budget, not even for a moment. The arrays that `get` and `take` return belong
+// to the caller and do not count. When memory has no room for it, the buffer through which a coded value comes from
+// disk does not count either: reading gives up nothing and never fails for lack of room.
 //
 // Every function may be called from any thread, and from a rule of the caller's (but not from a codec). No lock is held
 // while a codec, a rule of the caller's, or reading and writing a file runs, and an operation on one key never waits
 // for the disk's work on another, unless it needs the room that this work makes.
 //
-// After fork() parent and child have a store each, and what is said about bytes holds for each of them. The child reads
-// what was in memory, and what is on disk as long as its parent has not removed it; it never changes or removes a file
-// of its parent's, and what it moves to disk goes into a folder of its own. Only codecs, rules and file systems must
-// not call fork().
+// After fork(), parent and child have a store each, and each keeps its own account of bytes. The child reads what was
+// in memory, and what is on disk as long as its parent has not removed it. It never changes or removes a file of its
+// parent's, and values that it moves to disk go into a folder of its own. Only codecs, rules and file systems must not
+// call fork().
 #pragma once
 
 #include <concepts>
@@ -46,9 +47,9 @@ namespace reprise {
 
 namespace internal {
 class StoreState;
-}
+}  // namespace internal
 
-// A text or a whole number; 7 and "7" are the same key.
+// A key is a text or a whole number; 7 and "7" are the same key.
 struct Key {
   Key(std::integral auto number) : text(std::to_string(number)) {}
   Key(std::string name) : text(std::move(name)) {}
@@ -58,21 +59,22 @@ struct Key {
 
 // ---- which values to remember ---------------------------------------------------------------------------------------
 
-// What a rule is told about a value that is put.
+// What a rule knows about a value that is put.
 struct Offer {
   const std::string& key;
   std::uint64_t number;  // of this put, counted from 0, whether or not earlier ones were remembered
   Bytes bytes;           // not coded
   double cost;           // of rebuilding it
 };
+// A rule returns true if the value is to be kept.
 using Remember = std::function<bool(const Offer&)>;
 
 namespace remember {
 [[nodiscard]] Remember all();
 [[nodiscard]] Remember none();
-// The first, and every n-th after it. Throws BadOption for zero.
+// Keeps the first value, and every n-th after it. Throws BadOption for zero.
 [[nodiscard]] Remember every(std::uint64_t n);
-// Those that cost at least this much to rebuild.
+// Keeps values that cost at least this much to rebuild.
 [[nodiscard]] Remember costly(double threshold = 100);
 }  // namespace remember
 
@@ -92,25 +94,25 @@ enum class TierKind : std::uint8_t { memory, disk };
 
 struct DiskTier {
   std::filesystem::path folder =
-      {};                        // has to exist; the store makes a folder of its own in it and removes it in the end
+      {};                        // has to exist; the store makes a folder of its own in it and removes it at the end
   Bytes budget = largest_bytes;  // of all files together; a file has 32 bytes more than the coded value
 };
 
 struct StoreOptions {
   Bytes memory = largest_bytes;       // budget of the memory tier
-  std::optional<DiskTier> disk = {};  // none: what leaves memory is forgotten
+  std::optional<DiskTier> disk = {};  // empty: values that leave memory are forgotten
   Remember remember = remember::costly();
   GiveUp give_up = GiveUp::oldest;
-  const Codec* codec = nullptr;  // nullptr: exact. What it cannot code is kept exactly
-  FileSystem* files = nullptr;   // nullptr: the machine's; for tests
+  const Codec* codec = nullptr;  // null: exact. Values that it cannot code are kept exactly
+  FileSystem* files = nullptr;   // null: the machine's; for tests
 };
 
 // ---- results --------------------------------------------------------------------------------------------------------
 
 enum class PutResult : std::uint8_t {
   stored,
-  not_remembered,  // `remember` said no, or the store is switched off
-  refused,         // it does not fit now, and nothing may be given up for it
+  not_remembered,  // `remember` returned false, or the store is switched off
+  refused,         // the value does not fit now, and nothing may be given up for it
 };
 
 struct Description {
@@ -127,7 +129,7 @@ struct Description {
 struct StoreStatistics {
   std::uint64_t stored_ever = 0;  // values that were stored
   std::uint64_t in_memory = 0;    // values in the memory tier now
-  std::uint64_t on_disk = 0;      // likewise on disk
+  std::uint64_t on_disk = 0;      // values on disk now
   std::uint64_t puts = 0;         // calls
   std::uint64_t gets = 0;         // calls of get, take and find
   std::uint64_t hits = 0;         // of them, found
@@ -140,29 +142,29 @@ struct StoreStatistics {
   std::uint64_t refused = 0;          // puts that did not fit: with this result, or DoesNotFit
   std::uint64_t kept_exactly = 0;     // values stored exactly though another codec was asked for
   Bytes bytes = 0;                    // held in memory now
-  Bytes peak_bytes = 0;               // most ever
-  Bytes disk_bytes = 0;               // likewise on disk
-  Bytes peak_disk_bytes = 0;
-  Bytes before_coding = 0;  // bytes of all arrays that were ever stored
-  Bytes after_coding = 0;   // of what their codecs made of them
+  Bytes peak_bytes = 0;               // the most ever held in memory
+  Bytes disk_bytes = 0;               // held on disk now
+  Bytes peak_disk_bytes = 0;          // the most ever held on disk
+  Bytes before_coding = 0;            // bytes of all arrays that were ever stored
+  Bytes after_coding = 0;             // the same, as their codecs made them
   bool operator==(const StoreStatistics&) const = default;
 };
 
 // ---- errors: all name the key, and leave everything that was stored where it was ------------------------------------
 
-// A value that is larger than the budget of every tier.
+// Thrown for a value that is larger than the budget of every tier.
 class DoesNotFit : public Error {
  public:
   using Error::Error;
 };
 
-// No value under this key.
+// Thrown if there is no value under this key.
 class NotStored : public Error {
  public:
   using Error::Error;
 };
 
-// The disk tier: names the file or folder, what was tried and what the system said.
+// Thrown by the disk tier. Names the file or folder, the operation and the system's reason.
 class DiskError : public Error {
  public:
   using Error::Error;
@@ -172,59 +174,59 @@ class DiskError : public Error {
 
 struct PutOptions {
   double cost = 0;               // of rebuilding the value
-  const Codec* codec = nullptr;  // nullptr: the store's
+  const Codec* codec = nullptr;  // null: the store's
 };
 
 class Store {
  public:
   // Throws BadOption for a negative budget and an empty `remember`, DiskError if the disk's folder cannot be used.
-  // Removes what stores of processes that were killed left in that folder.
+  // Removes the files that stores of killed processes left in that folder.
   explicit Store(StoreOptions = {});
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  // Stores a copy, in the place of a value that has this key. Values are given up one by one, until it fits. The bytes
-  // of the one that has the key count as free: it goes when the new one is complete, or before that if its bytes are
-  // needed. (Only then it can be that neither is there: the old one is gone, and the new one turns out to be more than
-  // its codec can code.) Of several puts of one key at the same time, one wins.
+  // Stores a copy, and replaces the value that has this key. Values are given up one by one until the new one fits. The
+  // bytes of the old value of the key count as free: it goes when the new one is complete, or before that if its bytes
+  // are needed. (Only then can both be missing: the old one is gone, and the new one turns out to be more than its
+  // codec can code.) Of several puts of one key at the same time, one wins.
   //
-  // What is too large for memory goes to disk, exactly coded, without passing through memory; with GiveUp::nothing,
-  // what memory has no room for does.
+  // A value that is too large for memory goes to disk, exactly coded, without passing through memory; with
+  // GiveUp::nothing, so does a value that memory has no room for.
   //
-  // If the value is not remembered or refused, see the result. The value of that key from before is gone if `remember`
-  // said no to the new one, and still there if that one was refused or the store is switched off.
+  // The result tells whether the value was stored. The old value of the key is gone if `remember` returned false for
+  // the new one, and still there if the new one was refused or the store is switched off.
   //
-  // Throws DoesNotFit if it is larger than the budgets, DiskError if the disk fails, BadOption for a cost that is not a
-  // number. Then everything that was stored still is, but for what had been given up for it by then.
+  // Throws DoesNotFit if the value is larger than the budgets, DiskError if the disk fails, BadOption for a cost that
+  // is not a number. Then everything that was stored still is, except the values that had been given up by then.
   PutResult put(const Key&, const ArrayView&, PutOptions = {});
   PutResult put(const Key& key, const ArrayView& array, double cost) {
     return put(key, array, PutOptions{.cost = cost});
   }
 
-  // A copy, decoded. Throws NotStored; DiskError if the file cannot be read or its checksum is wrong.
+  // Returns a decoded copy. Throws NotStored; DiskError if the file cannot be read or its checksum is wrong.
   [[nodiscard]] Array get(const Key&);
-  // The same, and the value is no longer in the store: its bytes are given back.
+  // Returns the value as `get` does, and removes it from the store, which releases its bytes.
   [[nodiscard]] Array take(const Key&);
-  // The same without an error for a key that is not there.
+  // Returns the value as `get` does. Empty if there is none.
   [[nodiscard]] std::optional<Array> find(const Key&);
-  // Whether there was one.
+  // Removes the value of this key, and returns whether there was one.
   bool erase(const Key&);
-  // Everything, with the files. Statistics go on: see `reset_statistics`.
+  // Removes everything, with the files. Statistics go on: see `reset_statistics`.
   void clear();
 
   // ---- ahead of time, by a thread of the store's own --------------------------------------------------------------
 
-  // Moves these values from disk into memory, in this order, as far as there is room without giving up anything; what
-  // is left is moved as room comes free. A get in the meantime waits for its own value only. Passed over are keys that
-  // are not there or in memory already, values larger than the budget of memory, and those that cannot be read: they
-  // stay on disk, and `get` says why.
+  // Moves these values from disk into memory, in this order, as far as there is room without giving up anything; the
+  // rest is moved as room comes free. A get in the meantime waits for its own value only. Skips keys that are not there
+  // or in memory already, values larger than the budget of memory, and values that cannot be read: they stay on disk,
+  // and `get` throws the reason.
   void prefetch(std::span<const Key>);
-  // Moves these values to disk as if memory had given them up, but keeps those for which there is no room on disk.
-  // Comes before every prefetch that is not done, and instead of one of the same key. Passed over without a disk.
+  // Moves these values to disk as if memory had given them up, but keeps those for which there is no room on disk. Goes
+  // ahead of every prefetch that is not done, and replaces one of the same key. Does nothing without a disk.
   void offload(std::span<const Key>);
-  // Waits until all of this is done, or cannot go on for lack of room; throws the first DiskError of an offload since
-  // the last call. A value whose offload failed is still in memory.
+  // Waits until every prefetch and offload is done, or cannot go on for lack of room. Throws the first DiskError of an
+  // offload since the last call. A value whose offload failed is still in memory.
   void wait();
 
   // ---- questions ----------------------------------------------------------------------------------------------------
@@ -233,14 +235,14 @@ class Store {
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] Bytes bytes(TierKind = TierKind::memory) const;
   [[nodiscard]] Bytes budget(TierKind = TierKind::memory) const;  // 0 for a disk that is not there
-  // bytes / budget; 0 for a budget of zero.
+  // Returns bytes / budget; 0 for a budget of zero.
   [[nodiscard]] double utilisation(TierKind = TierKind::memory) const;
-  // Throws NotStored.
+  // Describes a value without reading it. Throws NotStored.
   [[nodiscard]] Description describe(const Key&) const;
   [[nodiscard]] StoreStatistics statistics() const;
   void reset_statistics();  // counts from zero; bytes and values that are there stay counted
 
-  // Off: every put is `not_remembered`; what is there stays.
+  // Switches the store on or off. Off: every put is `not_remembered`, and the values that are there stay.
   void enabled(bool);
   [[nodiscard]] bool enabled() const;
   void remember(Remember);

@@ -1,18 +1,18 @@
-// checkpoint(): saying by hand what to forget.
+// checkpoint() chooses by hand what is forgotten and recomputed: activation checkpointing, or gradient checkpointing.
 //
 //   auto y = reprise::checkpoint([&](torch::Tensor x) { return block->forward(x); }, x);
 //
-// The function runs once. What autograd saves of it for backward is forgotten as soon as the function itself lets go of
-// it, and replayed when backward asks: the operators, not the function, so that random numbers, batch statistics, hooks
-// and everything else the function does happen once. Values that the function gets from outside, its inputs and
-// captured parameters, are held for that until backward is over.
+// The function runs once. Tensors that autograd saves in it for backward are forgotten as soon as the function lets go
+// of them, and replayed when backward asks. The operators are replayed, not the function, so that random numbers, batch
+// statistics, hooks and everything else the function does happen once. Values that the function gets from outside (its
+// inputs and captured parameters) are held for that until backward is over.
 //
-// Inputs and outputs may be anything. Calls can be nested and chained. Where gradients are off, the function runs
-// plainly. Inside a step of a Session with a budget, a plan decides what is forgotten where there is one, and may keep
-// more.
+// Inputs and outputs may be of any type. Calls can be nested and chained. Where gradients are disabled, the function
+// runs plainly. Inside a step of a Session with a budget, a plan, if there is one, decides what is forgotten, and may
+// keep more.
 //
-// What is written in place between the call and backward, and is needed to replay, is an error that names the operator;
-// what was saved itself is an error of LibTorch's own, in its words.
+// If a tensor that a replay needs is written in place between the call and backward, backward throws an error that
+// names the operator. If the tensor was saved by autograd itself, the error is LibTorch's own.
 #pragma once
 
 #include <concepts>
@@ -31,7 +31,7 @@ class SessionState;
 struct RegionBefore;
 }  // namespace internal
 
-// What is known from earlier calls at the same place of the program: their operators are followed instead of recorded
+// The knowledge from earlier calls at the same place of the program: their operators are followed instead of recorded
 // anew, and verified once. Any thread may use it.
 class CheckpointSite {
  public:
@@ -45,8 +45,8 @@ class CheckpointSite {
   std::shared_ptr<internal::SessionState> state_;
 };
 
-// While it lives, what this thread's operators save for backward is forgotten. `checkpoint` is a call inside of one.
-// Regions of a thread end in the opposite order.
+// A region in which the tensors that this thread's operators save for backward are forgotten, while it lives.
+// `checkpoint` is a call inside of one. Regions of a thread end in the opposite order of their beginning.
 class CheckpointRegion {
  public:
   explicit CheckpointRegion(CheckpointSite&);
@@ -54,15 +54,16 @@ class CheckpointRegion {
   CheckpointRegion(const CheckpointRegion&) = delete;
   CheckpointRegion& operator=(const CheckpointRegion&) = delete;
 
-  // Whether anything is: not where gradients are off.
+  // True if this region forgets anything. False where gradients are disabled.
   [[nodiscard]] bool forgets() const { return before_ != nullptr; }
-  // Of values that were forgotten in it so far.
+  // Returns the bytes of the values that were forgotten in this region so far.
   [[nodiscard]] Bytes forgotten() const;
 
  private:
-  std::unique_ptr<internal::RegionBefore> before_;  // nullptr: nothing is to be forgotten
+  std::unique_ptr<internal::RegionBefore> before_;  // null: nothing is to be forgotten
 };
 
+// Calls function(inputs...) and returns its result; what autograd saves in it is forgotten. See above.
 template <class Function, class... Inputs>
 std::invoke_result_t<Function, Inputs...> checkpoint(Function&& function, Inputs&&... inputs) {
   static CheckpointSite site;
@@ -70,7 +71,7 @@ std::invoke_result_t<Function, Inputs...> checkpoint(Function&& function, Inputs
   return std::invoke(std::forward<Function>(function), std::forward<Inputs>(inputs)...);
 }
 
-// Mistakes that can be seen before anything runs.
+// These overloads catch mistakes before anything runs.
 template <class Function>
 void checkpoint(Function&&) {
   static_assert(!std::is_same_v<Function, Function>,

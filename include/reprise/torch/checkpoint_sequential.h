@@ -1,11 +1,10 @@
-// checkpoint_sequential(): a sequence of modules in segments, each a checkpoint().
+// checkpoint_sequential() runs a sequence of modules in segments, each of them a checkpoint().
 //
-//   auto y = reprise::checkpoint_sequential(model, 4, x);   // model: a torch::nn::Sequential, or any range of
-//   callables
+//   auto y = reprise::checkpoint_sequential(model, 4, x);   // model: a torch::nn::Sequential or a range of callables
 //
-// Segments are balanced by what their modules are measured to forget, or to take, not by their number. The first call
-// on a sequence measures, with every module as a segment of its own; from the second one on there are as many segments
-// as asked for.
+// Segments are balanced by the bytes that their modules forget, or by the time that they take, as measured; not by the
+// number of modules. The first call on a sequence measures, with every module as a segment of its own; from the second
+// call on there are as many segments as asked for.
 #pragma once
 
 #include <cstddef>
@@ -19,25 +18,26 @@
 
 namespace reprise {
 
+// Chooses what makes segments equal.
 enum class Balance {
-  bytes,  // that modules forget
-  time,   // that their forward takes
+  bytes,  // the bytes that modules forget
+  time,   // the time that their forward takes
 };
 
-// Ends of segments so that the largest one is as small as possible, ascending, the last one the number of weights.
-// Throws BadOption unless 1 <= segments <= number of weights.
+// Returns the ends of segments whose largest one is as small as possible: ascending, the last end is the number of
+// weights. Throws BadOption unless 1 <= segments <= number of weights.
 [[nodiscard]] std::vector<std::size_t> balanced_segments(const std::vector<double>& weights, int segments);
 
-// What is known about a sequence of modules from earlier calls, of any thread.
+// The knowledge about a sequence of modules from earlier calls, of any thread.
 class CheckpointedSequence {
  public:
-  // The one for the sequence that begins here and is so long.
+  // Returns the one for the sequence that begins here and has this many modules.
   [[nodiscard]] static CheckpointedSequence& of(const void* first, std::size_t modules);
 
-  // Where its segments end. Throws BadOption unless 1 <= segments <= modules.
+  // Returns where its segments end. Throws BadOption unless 1 <= segments <= modules.
   [[nodiscard]] std::vector<std::size_t> ends(int segments, Balance);
   [[nodiscard]] CheckpointSite& site(std::size_t segment) { return *sites_[segment]; }
-  // Now, for `measured`.
+  // Returns the present time, for `measured`.
   [[nodiscard]] static double seconds();
   void measured(std::size_t module, Bytes forgotten, double seconds);
 
@@ -64,6 +64,7 @@ auto call_module(Module& module, Value&& value) {
 
 }  // namespace implementation
 
+// Runs `value` through all modules and returns the result. Throws BadOption unless 1 <= segments <= number of modules.
 template <class Modules, class Value>
 Value checkpoint_sequential(Modules&& modules, int segments, Value value, Balance balance = Balance::bytes) {
   auto&& range = [&]() -> auto& {

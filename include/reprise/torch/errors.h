@@ -1,5 +1,5 @@
-// What goes wrong in a session. After any of these the process, the model, the optimizer and the session go on working:
-// catch it outside the step, change what has to change, and open the next step.
+// Errors of a session. After any of them the process, the model, the optimizer and the session go on working: catch the
+// error outside the step, change what has to change, and open the next step.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,13 @@
 
 namespace reprise {
 
-// The base of all of them.
+// The base of all errors of a session.
 class SessionError : public Error {
  public:
   using Error::Error;
 };
 
-// An allocation does not fit the budget, and nothing is left to forget. Thrown before the first byte over, in the
+// Thrown if an allocation does not fit the budget and nothing is left to forget: before the first byte over, in the
 // thread that allocates.
 class BudgetError : public SessionError {
  public:
@@ -27,30 +27,31 @@ class BudgetError : public SessionError {
   };
   struct Facts {
     Bytes budget = 0;
-    Bytes live = 0;                          // and not forgettable
+    Bytes live = 0;                          // live bytes that cannot be forgotten
     Bytes requested = 0;                     // by this allocation
-    std::vector<Pinned> pinned;              // what the live bytes are, largest first
-    Bytes kept_by_policy = 0;                // of the live bytes: what could be forgotten, but for the policy
+    std::vector<Pinned> pinned;              // the owners of the live bytes, largest first
+    Bytes kept_by_policy = 0;                // of the live bytes: those that only the policy keeps
     std::optional<Bytes> smallest_feasible;  // the smallest budget with a proven plan for this trace, if known
   };
   explicit BudgetError(Facts);
   [[nodiscard]] const Facts& facts() const { return facts_; }
+  // Returns the smallest budget that this allocation would have fit.
   [[nodiscard]] Bytes need() const { return facts_.live + facts_.requested; }
 
  private:
   Facts facts_;
 };
 
-// Verify found that a rebuilt value is not the one that was forgotten. From then on this value is kept.
+// Thrown if Verify finds that a rebuilt value is not the forgotten one. From then on this value is kept.
 class MismatchError : public SessionError {
  public:
   struct Facts {
     std::string op;         // the operator that made the value
     Id operator_index = 0;  // its position in the step
     Id value = 0;
-    std::size_t block = 0;  // the first block of 64 KiB that differs
-    std::size_t blocks = 0;
-    std::string draws = "";  // how its random numbers went another way, if that is what was found
+    std::size_t block = 0;   // the first block of 64 KiB that differs
+    std::size_t blocks = 0;  // of the value
+    std::string draws = "";  // how its random numbers differed, if they did
   };
   explicit MismatchError(Facts);
   [[nodiscard]] const Facts& facts() const { return facts_; }
@@ -59,8 +60,8 @@ class MismatchError : public SessionError {
   Facts facts_;
 };
 
-// A tensor that a recipe needs was written while nobody recorded, by another thread or between steps; or the program
-// wrote it, and there was no room for a copy of what it held before.
+// Thrown if a tensor that a recipe needs was written while nobody recorded, by another thread or between steps; or if
+// the program wrote it, and there was no room for a copy of its old contents.
 class ChangedInputError : public SessionError {
  public:
   struct Facts {
@@ -68,7 +69,7 @@ class ChangedInputError : public SessionError {
     Id operator_index = 0;
     int argument = 0;
     std::string argument_name;
-    bool no_room = false;  // for a copy
+    bool no_room = false;  // true if there was no room for a copy
   };
   explicit ChangedInputError(Facts);
   [[nodiscard]] const Facts& facts() const { return facts_; }

@@ -1,12 +1,12 @@
-// Policies: saying by hand, operator by operator, what is kept, forgotten or packed.
+// Policies choose by hand, operator by operator, what is kept, forgotten or packed.
 //
 //   session.name(*model);
 //   SessionOptions{.budget = 2_GiB, .policy = [](const PolicyOperator& op) {
 //     return op.module.starts_with("encoder.") ? Choice::forget : Choice::decide;
 //   }}
 //
-// A policy is asked once for every operator of a new trace, right after it has run, and what it says holds for all
-// values that the operator makes and backward needs. What it does not decide, the planner does.
+// A policy is called once for every operator of a new trace, right after the operator has run. Its choice holds for all
+// values that the operator makes and backward needs. The planner decides about the others.
 #pragma once
 
 #include <functional>
@@ -19,38 +19,40 @@
 
 namespace reprise {
 
+// What a policy knows about an operator.
 struct PolicyOperator {
   std::string_view name;          // with its overload: "aten::mul.Tensor"
   std::vector<Shape> shapes;      // of its results
   Bytes bytes = 0;                // of the values it made
   std::optional<double> seconds;  // of CPU time, if it was measured
-  bool random = false;            // it draws from a generator
-  std::string_view module;        // whose parameter it reads, as Session::name was told; empty: it reads none
+  bool random = false;            // true if it draws from a generator
+  std::string_view module;        // the module whose parameter it reads, see Session::name; empty: it reads none
 
-  // "aten::mul" for "aten::mul.Tensor".
+  // Returns the name without its overload: "aten::mul" for "aten::mul.Tensor".
   [[nodiscard]] std::string_view plain_name() const { return name.substr(0, name.find('.')); }
 };
 
 enum class Choice : unsigned char {
-  decide,  // the planner does
-  keep,    // never forgotten; a budget that cannot be kept because of it is a BudgetError that says by how much
-  forget,  // always, as soon as the program lets go of it
-  pack,    // without loss, at once; what does not pack is for the planner to decide
+  decide,  // the planner decides
+  keep,    // never forgotten; if that breaks the budget, BudgetError names the bytes
+  forget,  // always forgotten, as soon as the program lets go of it
+  pack,    // packed without loss, at once; the planner decides about values that do not pack
 };
 
-// May be called from any thread that has a step open. If it throws, the planner decides, and Summary::last_divergences
-// says so.
+// A policy may be called from any thread that has a step open. If it throws, the planner decides, and
+// Summary::last_divergences has the reason.
 using Policy = std::function<Choice(const PolicyOperator&)>;
 
 namespace policy {
 
-// Matrix products, convolutions and attention are kept: they cost most for what they hold.
+// Keeps matrix products, convolutions and attention, which cost most for the bytes they hold.
 [[nodiscard]] Policy keep_products();
-// What was drawn at random is packed: masks of dropout are bits then.
+// Packs what was drawn at random: masks of dropout become bits.
 [[nodiscard]] Policy pack_random();
-// What takes less than this for each mebibyte it makes is forgotten. Throws BadOption for a negative number.
+// Forgets the results of operators that take less than this for each mebibyte they make. Throws BadOption for a
+// negative number.
 [[nodiscard]] Policy forget_cheap(double seconds_per_mebibyte = 0.001);
-// The first of these that decides.
+// Returns the choice of the first of these policies that decides.
 [[nodiscard]] Policy first_of(std::vector<Policy>);
 
 }  // namespace policy

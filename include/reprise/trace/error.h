@@ -1,5 +1,5 @@
-// What Reprise throws. One base, so that a caller can catch everything; a type of its own where a caller can do
-// something about it.
+// The errors that Reprise throws. They have one base, so that a caller can catch everything, and a type of their own
+// where a caller can do something about them.
 #pragma once
 
 #include <stdexcept>
@@ -12,11 +12,12 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A file, a trace or a plan that contradicts itself: names the file (if it came from one), the place and the reason.
+// Thrown for a file, a trace or a plan that contradicts itself. Names the file (if it came from one), the place and the
+// reason.
 class BadInput : public Error {
  public:
   BadInput(std::string file, std::string place, std::string reason);
-  // The same error with the file's name put in front.
+  // Returns the same error with the file's name in front.
   [[nodiscard]] BadInput in_file(std::string file) const { return {std::move(file), place_, reason_}; }
   [[nodiscard]] const std::string& file() const { return file_; }
   [[nodiscard]] const std::string& place() const { return place_; }
@@ -26,7 +27,7 @@ class BadInput : public Error {
   std::string file_, place_, reason_;
 };
 
-// An option with a value that it cannot have: names the option, the value and the constraint.
+// Thrown for an option with a value that it cannot have. Names the option, the value and the constraint.
 class BadOption : public Error {
  public:
   using Error::Error;

@@ -1,6 +1,6 @@
-// Traces and plans as files. The formats are documented in docs/formats.md; what is written is read back exactly.
-// Everything that reads throws BadInput with the file, the place and the reason; nothing that a file can contain
-// crashes, and a trace that was read has passed `check`.
+// Reads and writes traces and plans as files. docs/formats.md documents the formats; what is written is read back
+// exactly. Every function that reads throws BadInput with the file, the place and the reason. No content of a file
+// crashes it, and a trace that was read has passed `check`. Every function that writes a file throws Error.
 #pragma once
 
 #include <filesystem>
@@ -12,8 +12,8 @@
 
 namespace reprise {
 
-// A trace file, or a graph file (`cost`, `size`, `edges`), which becomes a trace with one operator, one value and one
-// moment for every node, in the order of their ids.
+// Reads a trace file, or a graph file (`cost`, `size`, `edges`), which becomes a trace with one operator, one value and
+// one moment for every node, in the order of their ids.
 [[nodiscard]] Trace read_trace(const std::filesystem::path&);
 [[nodiscard]] Trace parse_trace(std::string_view json);
 

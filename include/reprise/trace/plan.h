@@ -1,9 +1,9 @@
-// A plan: what to do on a trace, as an ordered list of actions that can be read aloud.
+// A plan is an ordered list of actions on a trace, which can be read aloud.
 //
 //   run 0, run 1, drop 0, run 2, replay 0, run 3
 //
-// What each action does to the bytes is told in trace.h; which actions are allowed is decided in one place, the
-// interpreter in simulate/.
+// trace.h defines what each action does to the bytes. The interpreter in simulate/ is the one place that decides which
+// actions are allowed.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace reprise {
 
 struct Action {
   enum class Kind : std::uint8_t {
-    run,     // a moment, the first and only time
-    replay,  // a moment that has run: makes all its outputs again
-    drop,    // a resident value
-    put,     // a copy of a resident value into a tier
-    get,     // a value back from a tier; the copy leaves the tier with the last get before the value is put again
+    run,     // runs a moment, the first and only time
+    replay,  // replays (recomputes) a moment that has run: makes all its outputs again
+    drop,    // drops (evicts) a resident value
+    put,     // puts a copy of a resident value into a tier
+    get,     // gets a value back from a tier; the copy leaves the tier with the last get before the value is put again
   };
   Kind kind = Kind::run;
   Id target = 0;  // a moment for run and replay, a value for drop, put and get
@@ -36,7 +36,7 @@ struct Action {
 [[nodiscard]] const char* name(Action::Kind);
 
 struct Plan {
-  Bytes budget = 0;         // live bytes never pass it
+  Bytes budget = 0;         // the most bytes that may be live
   std::vector<Tier> tiers;  // the tiers that put and get name, by position
   std::vector<Action> actions;
   bool operator==(const Plan&) const = default;

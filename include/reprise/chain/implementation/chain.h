@@ -1,4 +1,4 @@
-// How a chain executes the actions of its plan. Included by chain.h, and by nobody else.
+// Executes the actions of a chain's plan. Only chain.h includes this file.
 #pragma once
 
 #include "reprise/chain/chain.h"
@@ -164,7 +164,7 @@ Gradient Chain<State, Gradient, Tape>::backward(Id position, Gradient gradient) 
 
 // ---- actions ----
 
-// Up to and with the run of this moment.
+// Executes the actions up to the run of this moment, which is included.
 template <class State, class Gradient, class Tape>
 void Chain<State, Gradient, Tape>::execute_until(Id moment) {
   if (phase_ == Phase::forward) pass_->prepare_forward();
@@ -176,7 +176,7 @@ void Chain<State, Gradient, Tape>::execute_until(Id moment) {
   }
 }
 
-// What the plan does with the state before this layer right after the layer has run.
+// Executes what the plan does with the state before this layer right after the layer has run.
 template <class State, class Gradient, class Tape>
 void Chain<State, Gradient, Tape>::execute_what_follows(Id position) {
   const std::vector<Action>& actions = pass_->actions();
