@@ -145,7 +145,7 @@ void Session::use(Plan plan) {
 void Session::touched(const at::Tensor& tensor) {
   if (!tensor.defined() || !libtorch::is_plain(tensor)) return;
   const writes::Written written{tensor};
-  writes::save_contents(written);
+  writes::lose_contents(written);  // it is too late to save them
   writes::take_over(written);
 }
 

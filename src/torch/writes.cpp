@@ -98,6 +98,10 @@ void save_contents(const Written& written) {
       needed.recording->live[needed.value].no_room = true;
     }
   }
+  lose_contents(written);
+}
+
+void lose_contents(const Written& written) {
   const Arbiter lock;
   for (Recording* const recording : recordings()) {
     for (const at::Tensor& tensor : written) {

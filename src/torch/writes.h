@@ -27,6 +27,10 @@ using Written = c10::SmallVector<at::Tensor, 2>;
 // it say so when they are asked. Not under the arbiter's lock.
 void save_contents(const Written&);
 
+// Tells all recordings that contents of which they have no copy are gone, or about to go: what was computed from them
+// and is still there is kept from now on. Not under the arbiter's lock.
+void lose_contents(const Written&);
+
 // Tells all recordings that the contents are other ones now. Not under the arbiter's lock.
 void take_over(const Written&);
 

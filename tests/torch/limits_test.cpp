@@ -131,7 +131,8 @@ TEST_F(Limits, AWriteThroughARawPointerIsExactIfTheSessionIsTold) {
   }
 }
 
-TEST_F(Limits, AWriteIntoAnInputIsExactIfTheSessionIsTold) {
+// What was computed from the old contents can no longer be rebuilt: it is kept if it is still there, else this is said.
+TEST_F(Limits, AWriteIntoAnInputIsExactOrAnErrorIfTheSessionIsTold) {
   const auto run = [&](Session* told) {
     const auto x = torch::ones({64, 16});
     auto value = torch::tanh(torch::sigmoid(linear_(x * 2) + x)).sum();
@@ -140,11 +141,18 @@ TEST_F(Limits, AWriteIntoAnInputIsExactIfTheSessionIsTold) {
     value = value + torch::tanh(torch::cos(linear_(x * 3) - x)).sum();
     return backward(value);
   };
-  // What was computed from the old contents can no longer be rebuilt: it is kept, or this is said.
   const auto expected = run(nullptr);
-  Session session(testing::within(no_limit));
+  {
+    Session session(testing::within(no_limit));
+    auto step = session.step();
+    EXPECT_EQ(difference(expected, run(&session)), "");
+  }
+  SessionOptions options = forgetting_everything();
+  options.verify = Verify::never;
+  Session session(options);
   auto step = session.step();
-  EXPECT_EQ(difference(expected, run(&session)), "");
+  const auto error = thrown_by<ChangedInputError>([&] { EXPECT_EQ(difference(expected, run(&session)), ""); });
+  EXPECT_TRUE(error.has_value());
 }
 
 TEST_F(Limits, BeingToldOfTensorsNobodyKnowsIsHarmless) {
