@@ -1,0 +1,163 @@
+// The bridge: a period as a trace, and a plan of that trace as a script for the executor.
+#include "torch/bridge.h"
+
+#include <gtest/gtest.h>
+
+#include "reprise/simulate/simulate.h"
+#include "torch/made_period.h"
+
+namespace reprise::internal {
+namespace {
+
+using testing::MadePeriod;
+using StepKind = Script::Step::Kind;
+
+// x -> a -> b -> c, and backward needs b, then a.
+struct Chain {
+  MadePeriod made;
+  Id x = made.outside(100), a = made.run({x}, 100), b = made.run({a}, 200), c = made.run({b}, 50);
+  Chain() {
+    made.event("back of b", {b});
+    made.event("back of a", {a});
+    for (const auto& [value, moment] : {std::pair{a, 1}, {b, 2}, {c, 2}}) made.release(value, moment);
+  }
+};
+
+std::shared_ptr<const Script> script_of(const Bridge& bridge, const Plan& plan) {
+  return bridge.schedule(plan, simulate(bridge.trace(), plan), 0);
+}
+
+TEST(Bridge, HasAMomentForEachOperatorAndEachEvent) {
+  Chain chain;
+  const Bridge bridge(chain.made.period(), false);
+  const Trace& trace = bridge.trace();
+  ASSERT_EQ(trace.moment_count(), 5);
+  EXPECT_EQ(trace.moments[1].runs, 1);
+  EXPECT_FALSE(trace.moments[3].runs);
+  EXPECT_EQ(trace.moments[3].name, "back of b");
+  EXPECT_EQ(trace.operators[0].name, "aten::mul.Tensor");
+  EXPECT_EQ(trace.operators[0].cost, 10);
+  EXPECT_EQ(trace.moments[3].cost, 5);
+}
+
+TEST(Bridge, LeavesOutValuesFromOutside) {
+  Chain chain;
+  const Bridge bridge(chain.made.period(), false);
+  const Trace& trace = bridge.trace();
+  ASSERT_EQ(trace.value_count(), 3);
+  EXPECT_EQ(trace.values[0].bytes, 100);
+  EXPECT_TRUE(trace.operators[0].inputs.empty());
+  EXPECT_EQ(trace.operators[1].inputs, (std::vector<Id>{0}));
+  EXPECT_EQ(trace.moments[4].needs, (std::vector<Id>{0}));
+}
+
+TEST(Bridge, HoldsWhatTheProgramHoldsUntilItLetsGo) {
+  Chain chain;
+  const Trace trace = Bridge(chain.made.period(), false).trace();
+  ASSERT_TRUE(trace.values[1].held);
+  EXPECT_EQ(trace.values[1].held->first, 1);
+  EXPECT_EQ(trace.values[1].held->last, 2);
+  MadePeriod kept;
+  (void)kept.run({kept.outside(8)}, 8);
+  kept.event("end", {});
+  EXPECT_EQ(Bridge(kept.period(), false).trace().values[0].held->last, 1) << "never released: until the last moment";
+}
+
+TEST(Bridge, DoesNotReplayWhatHasAnObstacleOrIsToBeKept) {
+  MadePeriod made;
+  const Id x = made.outside(8);
+  (void)made.run({x}, 8);
+  (void)made.run({x}, 8);
+  made.obstacle("it draws in its own way");
+  (void)made.run({x}, 8);
+  made.choice(Choice::keep);
+  const Trace trace = Bridge(made.period(), false).trace();
+  EXPECT_TRUE(trace.operators[0].replayable);
+  EXPECT_FALSE(trace.operators[1].replayable);
+  EXPECT_FALSE(trace.operators[2].replayable);
+}
+
+TEST(Bridge, JoinsAnOperatorInPlaceWithTheOneWhoseValueNobodyElseNeeds) {
+  MadePeriod made;
+  const Id x = made.outside(100), a = made.run({x}, 100), b = made.run_in_place(a);
+  made.event("back", {b});
+  const Bridge bridge(made.period(), false);
+  const Trace& trace = bridge.trace();
+  ASSERT_EQ(trace.value_count(), 1) << "the value between is none of the trace's";
+  EXPECT_TRUE(trace.operators[0].outputs.empty());
+  EXPECT_FALSE(trace.operators[0].replayable);
+  EXPECT_EQ(trace.operators[1].cost, 20) << "of both";
+  EXPECT_EQ(trace.moments[1].other, 0);
+}
+
+TEST(Bridge, GivesTheStorageOnWhereTheValueBeforeIsNeededLastByTheOperatorThatWrites) {
+  MadePeriod made;
+  const Id x = made.outside(100), a = made.run({x}, 100);
+  (void)made.run({a}, 10);
+  const Id b = made.run_in_place(a);
+  made.event("back", {b});
+  const Trace trace = Bridge(made.period(), false).trace();
+  ASSERT_EQ(trace.value_count(), 3);
+  EXPECT_EQ(trace.values[2].takes_over, 0);
+  EXPECT_EQ(trace.values[0].held->last, 2);
+}
+
+TEST(Bridge, CountsWorkspaceAsWhatWasThereBesideTheResults) {
+  MadePeriod made;
+  (void)made.run({made.outside(8)}, 100);
+  made.other(1000, 1000 + 100 + 70);
+  const Trace trace = Bridge(made.period(), false).trace();
+  EXPECT_EQ(trace.moments[0].other, 1000);
+  EXPECT_EQ(trace.operators[0].workspace, 70);
+}
+
+TEST(Bridge, WritesAPlanThatKeepsEverythingAsAScriptThatOnlyEnds) {
+  Chain chain;
+  const Bridge bridge(chain.made.period(), false);
+  const auto script = script_of(bridge, keep_everything(bridge.trace()));
+  EXPECT_EQ(script->moments(), 5);
+  EXPECT_EQ(script->added_cost, 0);
+  EXPECT_EQ(script->plain_cost, 40);
+  EXPECT_TRUE(script->replays.empty());
+  for (const Script::Step& step : script->steps) EXPECT_EQ(step.kind, StepKind::end);
+  EXPECT_EQ(script->events[3], std::hash<std::string>()("back of b"));
+  EXPECT_TRUE(script->owned[chain.a]) << "backward needs it after the program has let go";
+  EXPECT_FALSE(script->owned[chain.c]);
+}
+
+TEST(Bridge, WritesReplaysInRecipesAndValuesOfThePeriod) {
+  Chain chain;
+  const Bridge bridge(chain.made.period(), false);
+  PlanOptions options;
+  options.budget = floor_of(bridge.trace()).bytes;
+  options.moves = 2000;
+  const PlanResult result = make_plan(bridge.trace(), options);
+  ASSERT_TRUE(result.has_plan());
+  const auto script = script_of(bridge, result.plan);
+  EXPECT_LE(script->peak, options.budget);
+  for (const Script::Replay& replay : script->replays) {
+    ASSERT_EQ(replay.operators.size(), 1u);
+    EXPECT_EQ(replay.outputs, (std::vector<Id>{chain.made.recipes().outputs_of(replay.operators[0])[0].value}));
+  }
+  for (Id m = 0; m < script->moments(); ++m) EXPECT_GE(script->room[m], 0);
+}
+
+// All steps are reached by walking through the moments, each once and in order.
+TEST(Bridge, PutsEveryStepOfTheScriptBeforeOrAfterOneMoment) {
+  Chain chain;
+  const Bridge bridge(chain.made.period(), false);
+  PlanOptions options;
+  options.budget = floor_of(bridge.trace()).bytes;
+  options.moves = 2000;
+  const auto script = script_of(bridge, make_plan(bridge.trace(), options).plan);
+  std::vector<const Script::Step*> walked;
+  for (Id m = 0; m < script->moments(); ++m) {
+    for (const Script::Step& step : script->steps_before(m)) walked.push_back(&step);
+    for (const Script::Step& step : script->steps_after(m)) walked.push_back(&step);
+  }
+  ASSERT_EQ(walked.size(), script->steps.size());
+  for (std::size_t i = 0; i < walked.size(); ++i) EXPECT_EQ(walked[i], &script->steps[i]);
+}
+
+}  // namespace
+}  // namespace reprise::internal

@@ -1,0 +1,122 @@
+// The queue of values that may be forgotten: cheap per byte before expensive ones, and the oldest of each class first.
+#include "torch/victims.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace reprise::internal {
+namespace {
+
+using Answer = VictimQueue::Answer;
+
+constexpr Bytes mebibyte = 1 << 20;
+
+Answer take_any(Id) {
+  return Answer::take;
+}
+
+// Everything that is left, class by class, as it would be offered.
+std::vector<Id> drained(VictimQueue& queue) {
+  std::vector<Id> order;
+  for (int c = 0; c < VictimQueue::classes; ++c) {
+    (void)queue.first(c, [&](Id value) {
+      order.push_back(value);
+      return Answer::drop;
+    });
+  }
+  return order;
+}
+
+TEST(VictimQueue, OffersNothingWhenItIsEmpty) {
+  VictimQueue queue;
+  for (int c = 0; c < VictimQueue::classes; ++c) EXPECT_EQ(queue.first(c, take_any), -1);
+  EXPECT_FALSE(queue.has_busy());
+}
+
+TEST(VictimQueue, OffersWhatWasSavedFirstAmongValuesOfTheSameCostPerByte) {
+  VictimQueue queue;
+  queue.add(1, 100, mebibyte, 30);
+  queue.add(2, 100, mebibyte, 10);
+  queue.add(3, 100, mebibyte, 20);
+  EXPECT_EQ(drained(queue), (std::vector<Id>{2, 3, 1}));
+}
+
+TEST(VictimQueue, SortsByCostPerByteIntoClassesAFactorOfFourApart) {
+  VictimQueue queue;
+  queue.add(1, 4095, mebibyte, 1);  // a microsecond is added to every cost
+  queue.add(2, 1023, mebibyte, 2);
+  queue.add(3, 1023, 4 * mebibyte, 3);  // as cheap per byte as 255 for one
+  queue.add(4, 255, mebibyte, 4);
+  EXPECT_EQ(drained(queue), (std::vector<Id>{3, 4, 2, 1}));
+}
+
+TEST(VictimQueue, HasAClassForTheCheapestAndForTheMostExpensiveValue) {
+  VictimQueue queue;
+  queue.add(1, 1e12, 1, 1);
+  queue.add(2, 0, Bytes{1} << 50, 2);
+  EXPECT_EQ(queue.first(0, take_any), 2);
+  EXPECT_EQ(queue.first(VictimQueue::classes - 1, take_any), 1);
+}
+
+TEST(VictimQueue, KeepsWhatIsTaken) {
+  VictimQueue queue;
+  queue.add(7, 0, mebibyte, 1);
+  const int of_class = [&] {
+    for (int c = 0; c < VictimQueue::classes; ++c) {
+      if (queue.first(c, take_any) == 7) return c;
+    }
+    return -1;
+  }();
+  ASSERT_GE(of_class, 0);
+  EXPECT_EQ(queue.first(of_class, take_any), 7);
+}
+
+TEST(VictimQueue, OffersWhatWasSkippedAgainOnceItIsReconsidered) {
+  VictimQueue queue;
+  queue.add(1, 100, mebibyte, 1);
+  queue.add(2, 100, mebibyte, 2);
+  std::vector<Id> offered;
+  for (int c = 0; c < VictimQueue::classes; ++c) {
+    const Id first = queue.first(c, [](Id value) { return value == 1 ? Answer::skip : Answer::take; });
+    if (first >= 0) offered.push_back(first);
+  }
+  EXPECT_EQ(offered, (std::vector<Id>{2}));
+  EXPECT_TRUE(queue.has_busy());
+  queue.reconsider();
+  EXPECT_FALSE(queue.has_busy());
+  EXPECT_EQ(drained(queue), (std::vector<Id>{1, 2}));
+}
+
+// Against a plain map from class and time to value.
+TEST(VictimQueue, OffersEveryValueOnceAndInOrderWhateverCameBetween) {
+  std::mt19937 random(1);
+  VictimQueue queue;
+  std::map<Id, float> saved;
+  for (Id value = 0; value < 2000; ++value) {
+    const auto at = static_cast<float>(random() % 100'000);
+    saved[value] = at;
+    queue.add(value, static_cast<double>(random() % 10'000), Bytes{1} << (random() % 26), at);
+    if (value % 7 == 0) {
+      for (int c = 0; c < VictimQueue::classes; ++c) {
+        (void)queue.first(c, [&](Id) { return random() % 2 == 0 ? Answer::skip : Answer::take; });
+      }
+      queue.reconsider();
+    }
+  }
+  for (int c = 0; c < VictimQueue::classes; ++c) {
+    float last = -1;
+    (void)queue.first(c, [&](Id value) {
+      EXPECT_EQ(saved.count(value), 1u) << "offered twice: " << value;
+      EXPECT_GE(saved[value], last);
+      last = saved[value];
+      saved.erase(value);
+      return Answer::drop;
+    });
+  }
+  EXPECT_TRUE(saved.empty());
+}
+
+}  // namespace
+}  // namespace reprise::internal
