@@ -4,13 +4,11 @@
 
 #include <algorithm>
 
+#include "plan/chains/revolve_slots.h"
 #include "reprise/trace/error.h"
 
 namespace reprise {
 namespace {
-
-// Longer schedules are of no use.
-constexpr std::int64_t most_steps = 20'000'000;
 
 __extension__ typedef __int128 Wide;
 
@@ -63,7 +61,8 @@ std::int64_t distance(std::int64_t layers, std::int64_t slots) {
 class ScheduleBuilder {
  public:
   ChainSteps make(std::int32_t layers, std::int32_t slots) {
-    steps_.reserve(static_cast<std::size_t>(std::min<std::int64_t>(revolve_steps(layers, slots), most_steps)) * 2);
+    steps_.reserve(
+        static_cast<std::size_t>(std::min<std::int64_t>(revolve_steps(layers, slots), internal::most_steps)) * 2);
     if (layers > 0) pending_.push_back({Part::reverse, 0, layers, slots, false});
     while (!pending_.empty()) {
       const Part part = pending_.back();

@@ -6,12 +6,6 @@
 #include "reprise/plan/revolve.h"
 
 namespace reprise::internal {
-namespace {
-
-// Longer schedules are of no use.
-constexpr std::int64_t most_steps = 20'000'000;
-
-}  // namespace
 
 int fewest_slots(int layers) {
   int slots = 1;
