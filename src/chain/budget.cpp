@@ -19,37 +19,124 @@ namespace {
                               smallest, result.floor));
 }
 
-}  // namespace
+// Every state goes to this level and comes back once: what needs least memory, and is often enough the only thing that
+// fits.
+Plan all_in_place(const ChainForm& form, Id level, Bytes budget) {
+  using Kind = ChainStep::Kind;
+  ChainSteps steps;
+  for (Id k = 1; k <= form.size(); ++k) {
+    steps.push_back({Kind::store, k - 1, level});
+    steps.push_back({Kind::advance, k});
+  }
+  for (Id k = form.size(); k > 0; --k) {
+    steps.push_back({Kind::load, k - 1, level});
+    steps.push_back({Kind::tape, k});
+    steps.push_back({Kind::backward, k});
+    steps.push_back({Kind::discard, k - 1, level});
+  }
+  return plan_of_steps(form, steps, budget);
+}
 
-ChainBudgetPlan plan_chain_within(const ChainForm& form, Bytes budget, std::chrono::duration<double> time_limit,
-                                  std::optional<std::uint64_t> moves) {
+// The cheapest plan so far.
+class Cheapest {
+ public:
+  explicit Cheapest(const Trace& trace) : trace_(trace) {}
+  // Returns whether the plan is valid and cheaper than all before.
+  bool offer(Plan plan) {
+    Simulation simulation = simulate(trace_, plan);
+    if (!simulation.valid() || (plan_ && simulation.cost >= simulation_.cost)) return false;
+    plan_ = std::move(plan);
+    simulation_ = std::move(simulation);
+    return true;
+  }
+  [[nodiscard]] std::optional<Plan>& plan() { return plan_; }
+  [[nodiscard]] Simulation& simulation() { return simulation_; }
+
+ private:
+  const Trace& trace_;
+  std::optional<Plan> plan_;
+  Simulation simulation_;
+};
+
+// Nothing: no plan fits, and `failed` says how far it was.
+std::optional<ChainBudgetPlan> plan_within(const ChainForm& form, Bytes budget, PlanOptions options,
+                                           std::optional<PlanResult>& failed) {
+  const auto start = std::chrono::steady_clock::now();
   const Trace trace = chain_trace(form);
-  PlanOptions options{.budget = budget, .time_limit = time_limit, .moves = moves};
+  options.budget = budget;
   ChainBudgetPlan result;
+  Cheapest cheapest(trace);
+  std::chrono::duration<double> programme_time(0);
   // The programme knows nothing of tiers; `best` does.
   if (form.size() > 0) {
-    if (auto rounded = plan_chain_rounded(trace, options)) {
+    const auto begun = std::chrono::steady_clock::now();
+    auto rounded = plan_chain_rounded(trace, options);
+    programme_time = std::chrono::steady_clock::now() - begun;
+    if (rounded) {
       result.unit = rounded->unit;
       result.exact = rounded->exact;
-      options.start = std::move(rounded->plan);
+      options.start = rounded->plan;  // also if it does not fit
+      result.by_programme = cheapest.offer(std::move(rounded->plan));
     }
+    for (const Id level : {0, 1}) {
+      if (level == 0 ? !form.packed : !form.disk) continue;
+      if (cheapest.offer(all_in_place(form, level, budget))) result.by_programme = false;
+    }
+    if (cheapest.plan()) options.start = cheapest.plan();
   }
+  // What was spent counts, and so does what comes afterwards: the proof.
+  options.time_limit -= 1.2 * (std::chrono::steady_clock::now() - start - programme_time) + programme_time;
   PlanResult best = make_plan(trace, options);
-  if (!best.has_plan()) fail(budget, best);
   result.plain_cost = best.plain_cost;
   result.lower_bound = best.lower_bound;
-  if (options.start) {
-    Simulation programme = simulate(trace, *options.start);
-    if (programme.valid() && programme.cost <= best.simulation.cost) {
-      result.by_programme = true;
-      result.plan = std::move(*options.start);
-      result.simulation = std::move(programme);
-      return result;
-    }
+  if (best.has_plan() && cheapest.offer(std::move(best.plan))) result.by_programme = false;
+  if (!cheapest.plan()) {
+    failed = std::move(best);
+    return std::nullopt;
   }
-  result.plan = std::move(best.plan);
-  result.simulation = std::move(best.simulation);
+  result.plan = std::move(*cheapest.plan());
+  result.simulation = std::move(cheapest.simulation());
   return result;
+}
+
+}  // namespace
+
+// With tiers there are two ways: to use them, which takes the bytes of transit, and not to use them, which does not.
+ChainBudgetPlan plan_chain_within(const ChainForm& form, Bytes budget, std::chrono::duration<double> time_limit,
+                                  std::optional<std::uint64_t> moves, const ChainPlanning& planning) {
+  constexpr std::chrono::milliseconds at_once(50);
+  if (planning.at_once) time_limit = std::min<std::chrono::duration<double>>(time_limit, at_once);
+  PlanOptions options{.time_limit = time_limit, .moves = moves, .cancel = planning.cancel};
+  double before = 0;  // the share of the first of two plans
+  if (planning.progress) {
+    options.progress = [&](const PlanProgress& progress) {
+      const double parts = form.tiers.empty() || form.transit == 0 ? 1 : 2;
+      planning.progress(before + progress.share_done / parts);
+    };
+    planning.progress(0);
+  }
+  std::optional<PlanResult> failed;
+  std::optional<ChainBudgetPlan> with, without;
+  if (!form.tiers.empty() && form.transit > 0) {
+    options.time_limit /= 2;
+    if (budget > form.transit) with = plan_within(form, budget - form.transit, options, failed);
+    before = 0.5;
+    ChainForm plain = form;
+    plain.tiers.clear();
+    plain.packed = plain.disk = std::nullopt;
+    without = plan_within(plain, budget, options, failed);
+    if (without) without->plan.tiers = form.tiers;  // it is a plan for this form
+  } else {
+    with = plan_within(form, budget, options, failed);
+  }
+  if (!with && !without) fail(budget, *failed);
+  if (with && without) {
+    // What one of them cannot do the other may.
+    const double bound = std::min(with->lower_bound, without->lower_bound);
+    with->lower_bound = without->lower_bound = bound;
+  }
+  return with && (!without || with->simulation.cost < without->simulation.cost) ? std::move(*with)
+                                                                                : std::move(*without);
 }
 
 }  // namespace reprise

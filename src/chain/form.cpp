@@ -2,29 +2,61 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <string>
+
 #include "reprise/trace/error.h"
 
 namespace reprise {
 namespace {
 
-void require_not_negative(Id layer, const char* what, double number) {
-  if (number >= 0) return;
-  throw BadOption(fmt::format("[chain] {} of layer {} is {}: it cannot be negative", what, layer, number));
+void require_bytes(const std::string& what, Bytes bytes) {
+  if (bytes < 0) throw BadOption(fmt::format("[chain] {} is {}: it cannot be negative", what, bytes));
 }
 
-void check_form(const ChainForm& form) {
-  for (Id k = 0; k < form.size(); ++k) {
-    const ChainLayerForm& layer = form.layers[k];
-    require_not_negative(k, "state", static_cast<double>(layer.state));
-    require_not_negative(k, "tape", static_cast<double>(layer.tape));
-    require_not_negative(k, "gradient", static_cast<double>(layer.gradient));
-    require_not_negative(k, "workspace", static_cast<double>(layer.workspace));
-    require_not_negative(k, "forward_cost", layer.forward_cost);
-    require_not_negative(k, "backward_cost", layer.backward_cost);
-  }
+void require_cost(const std::string& what, double cost) {
+  if (cost >= 0 && std::isfinite(cost)) return;
+  throw BadOption(fmt::format("[chain] {} is {}: it has to be a number that is not negative", what, cost));
 }
 
 }  // namespace
+
+void check(const ChainForm& form) {
+  require_bytes("input", form.input);
+  require_bytes("gradient", form.gradient);
+  require_bytes("other", form.other);
+  require_bytes("transit", form.transit);
+  for (Id k = 0; k < form.size(); ++k) {
+    const auto named = [&](const char* what) { return fmt::format("{} of layer {}", what, k); };
+    const ChainLayerForm& layer = form.layers[k];
+    // The sentence is only made where it is needed.
+    const bool good = std::min({layer.state, layer.tape, layer.gradient, layer.workspace}) >= 0 &&
+                      std::isfinite(layer.forward_cost + layer.backward_cost) && layer.forward_cost >= 0 &&
+                      layer.backward_cost >= 0;
+    if (good) continue;
+    require_bytes(named("state"), layer.state);
+    require_bytes(named("tape"), layer.tape);
+    require_bytes(named("gradient"), layer.gradient);
+    require_bytes(named("workspace"), layer.workspace);
+    require_cost(named("forward_cost"), layer.forward_cost);
+    require_cost(named("backward_cost"), layer.backward_cost);
+  }
+  for (const Tier& tier : form.tiers) {
+    for (const TierEntry& entry : tier.entries) {
+      if (entry.bytes >= 0 && entry.put_cost >= 0 && entry.get_cost >= 0 &&
+          std::isfinite(entry.put_cost + entry.get_cost)) {
+        continue;
+      }
+      const auto named = [&](const char* what) {
+        return fmt::format("{} of value {} in '{}'", what, entry.value, tier.name);
+      };
+      require_bytes(named("bytes"), entry.bytes);
+      require_cost(named("put_cost"), entry.put_cost);
+      require_cost(named("get_cost"), entry.get_cost);
+    }
+  }
+}
 
 ChainForm equal_layers(Id layers) {
   ChainForm form;
@@ -55,20 +87,21 @@ void add_disk_tier(ChainForm& form, double put_cost, double get_cost) {
 }
 
 Trace chain_trace(const ChainForm& form) {
-  check_form(form);
+  check(form);
   const Id n = form.size();
   Trace trace;
   trace.name = "chain";
   trace.tiers = form.tiers;
   trace.values.resize(form.tapes ? 2 * n + 1 : n + 1);
   trace.operators.resize(n);
-  trace.moments.resize(2 * n);
+  trace.moments.resize(2 * static_cast<std::size_t>(n));
   trace.values[0].bytes = form.input;
   for (Id k = 0; k < n; ++k) {
     const ChainLayerForm& layer = form.layers[k];
     trace.operators[k] = {"forward",          {form.state_value(k)}, {form.state_value(k + 1)},
                           layer.forward_cost, layer.workspace,       true};
     trace.moments[k].runs = k;
+    trace.moments[k].other = form.other;
     trace.values[form.state_value(k + 1)] = {layer.state, k, std::nullopt, std::nullopt};
 
     Moment& backward = trace.moments[form.backward_moment(k)];

@@ -1,12 +1,13 @@
 #include "reprise/chain/schedule.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "chain/step_writer.h"
+#include "plan/chains/online_chain.h"
 #include "reprise/plan/hrevolve.h"
-#include "reprise/plan/online_chain.h"
 #include "reprise/plan/revolve.h"
 #include "reprise/trace/error.h"
 
@@ -27,75 +28,109 @@ void require_positive(const char* what, int number) {
   if (number < 1) throw BadOption(fmt::format("[chain] {} is {}: it has to be at least 1", what, number));
 }
 
+// Schedules whose steps follow from the number of layers alone.
+class StepSchedule : public Schedule {
+ public:
+  Plan plan(const ChainForm& form) const override { return plan_of_steps(form, all_steps(*steps(form.size()))); }
+};
+
 // ---- steps by simple rules ----
 
-class Everything : public Schedule {
+// Remembers the state before every so many layers, and all states behind the last of them.
+class SegmentSource : public ChainStepSource {
  public:
-  Plan plan(const ChainForm& form) const override {
-    ChainSteps steps;
-    for (Id k = 1; k <= form.size(); ++k) {
-      steps.push_back({ChainStep::Kind::store, k - 1});
-      steps.push_back({ChainStep::Kind::tape, k});
+  SegmentSource(Id layers, Id apart)
+      : layers_(layers), apart_(apart), first_((layers - 1) / apart * apart), end_(layers), going_on_(layers > 0) {}
+
+  std::optional<ChainStep> next() override {
+    using Kind = ChainStep::Kind;
+    if (end_ == 0) return std::nullopt;
+    if (going_on_) {
+      if (at_ < first_ || in_segment_) return forward_step();
+      // In the last segment, or in one that is replayed, every state is remembered until backward has used it.
+      in_segment_ = true;
+      if (end_ < layers_) return ChainStep{Kind::load, first_};
+      return forward_step();
     }
-    for (Id k = form.size(); k > 0; --k) {
-      steps.push_back({ChainStep::Kind::load, k - 1});
-      steps.push_back({ChainStep::Kind::backward, k});
-      steps.push_back({ChainStep::Kind::discard, k - 1});
+    // Backward of layer at_: load the state before it, unless it was just replayed for that, run it, forget the state.
+    if (part_ == 0 && at_ == end_ && end_ < layers_) part_ = 1;
+    switch (part_++) {
+      case 0: return ChainStep{Kind::load, at_ - 1};
+      case 1: return ChainStep{Kind::backward, at_};
+      default: break;
     }
-    return plan_of_steps(form, steps);
+    part_ = 0;
+    const ChainStep discard{Kind::discard, --at_};
+    if (at_ == first_) {
+      end_ = first_;
+      first_ = std::max(0, first_ - apart_);
+      at_ = first_;
+      going_on_ = true;
+      in_segment_ = stored_ = false;
+    }
+    return discard;
+  }
+
+ private:
+  // Stores the state at_ if it is to be stored, then runs the layer after it.
+  ChainStep forward_step() {
+    const bool is_stored_already = end_ < layers_ && at_ == first_;
+    const bool wanted = in_segment_ || at_ % apart_ == 0;
+    if (wanted && !stored_ && !is_stored_already) {
+      stored_ = true;
+      return {ChainStep::Kind::store, at_};
+    }
+    stored_ = false;
+    ++at_;
+    if (!in_segment_) return {ChainStep::Kind::advance, at_};
+    if (at_ == end_) going_on_ = false;
+    return {ChainStep::Kind::tape, at_};
+  }
+
+  const Id layers_, apart_;
+  Id first_, end_;           // states: of the segment that is or will be reversed next
+  Id at_ = 0;                // the state that was reached; in backward, the layer that is next, counted from 1
+  bool going_on_;            // forward, for the first time or again
+  bool in_segment_ = false;  // of it: through the segment that is reversed next
+  bool stored_ = false;      // the state that was reached
+  int part_ = 0;             // of the backward of a layer
+};
+
+class Everything : public StepSchedule {
+ public:
+  std::string text() const override { return "everything()"; }
+  std::unique_ptr<ChainStepSource> steps(Id layers) const override {
+    return std::make_unique<SegmentSource>(layers, std::max(layers, 1));
   }
 };
 
-class Every : public Schedule {
+class Every : public StepSchedule {
  public:
   Every(int n, std::optional<int> maximum) : n_(n), maximum_(maximum) {
     require_positive("every", n);
     if (maximum) require_positive("maximum", *maximum);
   }
-
-  Plan plan(const ChainForm& form) const override {
-    const Id layers = form.size();
+  std::string text() const override {
+    return fmt::format("every({}, {})", n_, maximum_ ? std::to_string(*maximum_) : "std::nullopt");
+  }
+  std::unique_ptr<ChainStepSource> steps(Id layers) const override {
     Id apart = n_;
     if (maximum_) apart = std::max<Id>(apart, layers / *maximum_ + (layers % *maximum_ != 0));
-    ChainSteps steps;
-    for (Id k = 0; k < layers; ++k) {
-      if (k % apart == 0) steps.push_back({ChainStep::Kind::store, k});
-      steps.push_back({ChainStep::Kind::advance, k + 1});
-    }
-    Id end = layers;
-    while (end > 0) {
-      const Id first = (end - 1) / apart * apart;
-      reverse(first, end, steps);
-      end = first;
-    }
-    return plan_of_steps(form, steps);
+    return std::make_unique<SegmentSource>(layers, apart);
   }
 
  private:
-  // Forward once more with all states remembered, then backward.
-  static void reverse(Id first, Id end, ChainSteps& steps) {
-    steps.push_back({ChainStep::Kind::load, first});
-    for (Id k = first + 1; k <= end; ++k) {
-      steps.push_back({ChainStep::Kind::tape, k});
-      if (k < end) steps.push_back({ChainStep::Kind::store, k});
-    }
-    for (Id k = end; k > first; --k) {
-      if (k < end) steps.push_back({ChainStep::Kind::load, k - 1});
-      steps.push_back({ChainStep::Kind::backward, k});
-      steps.push_back({ChainStep::Kind::discard, k - 1});
-    }
-  }
-
   const Id n_;
   const std::optional<int> maximum_;
 };
 
 // ---- Revolve and its relatives ----
 
-class Slots : public Schedule {
+class Slots : public StepSchedule {
  public:
   explicit Slots(int slots) : slots_(slots) { require_positive("slots", slots); }
-  Plan plan(const ChainForm& form) const override { return plan_of_steps(form, revolve_schedule(form.size(), slots_)); }
+  std::string text() const override { return fmt::format("slots({})", slots_); }
+  std::unique_ptr<ChainStepSource> steps(Id layers) const override { return revolve_source(layers, slots_); }
 
  private:
   const int slots_;
@@ -108,6 +143,13 @@ class MemoryAndDisk : public Schedule {
     if (levels.memory_slots + levels.disk_slots < 1) {
       throw BadOption("[chain] memory_slots and disk_slots are both 0: a chain needs at least one");
     }
+  }
+  std::string text() const override {
+    return fmt::format(
+        "memory_and_disk({{.memory_slots = {}, .disk_slots = {}, .write_cost = {:g}, .read_cost = {:g}, "
+        ".forward_cost = {:g}, .backward_cost = {:g}}})",
+        levels_.memory_slots, levels_.disk_slots, levels_.write_cost, levels_.read_cost, levels_.forward_cost,
+        levels_.backward_cost);
   }
   Plan plan(const ChainForm& form) const override {
     return plan_of_steps(form, hrevolve_schedule(problem(form.size())));
@@ -127,6 +169,7 @@ class MemoryAndDisk : public Schedule {
 class Online : public Schedule {
  public:
   explicit Online(int slots) : slots_(slots) { require_positive("slots", slots); }
+  std::string text() const override { return fmt::format("online({})", slots_); }
   Plan plan(const ChainForm& form) const override { return plan_of_steps(form, revolve_schedule(form.size(), slots_)); }
   std::unique_ptr<ChainDecisions> decisions() const override {
     class Decisions : public ChainDecisions {
@@ -148,13 +191,17 @@ class Online : public Schedule {
   const int slots_;
 };
 
+// By costs, either of the layers since the last remembered state or of the layer alone.
 class Selective : public Schedule {
  public:
-  explicit Selective(double threshold) : threshold_(threshold) {
+  Selective(double threshold, bool adds_up) : threshold_(threshold), adds_up_(adds_up) {
     if (!(threshold >= 0)) throw BadOption(fmt::format("[chain] threshold is {}: it cannot be negative", threshold));
   }
+  std::string text() const override {
+    return fmt::format("{}({:g})", adds_up_ ? "selective" : "costly_layers", threshold_);
+  }
   Plan plan(const ChainForm& form) const override {
-    Decisions decisions(threshold_);
+    Decisions decisions(threshold_, adds_up_);
     ChainSteps steps{{ChainStep::Kind::store, 0}};
     for (Id k = 1; k <= form.size(); ++k) {
       steps.push_back({ChainStep::Kind::advance, k});
@@ -165,15 +212,17 @@ class Selective : public Schedule {
     steps.insert(steps.end(), backward.begin(), backward.end());
     return plan_of_steps(form, steps);
   }
-  std::unique_ptr<ChainDecisions> decisions() const override { return std::make_unique<Decisions>(threshold_); }
+  std::unique_ptr<ChainDecisions> decisions() const override {
+    return std::make_unique<Decisions>(threshold_, adds_up_);
+  }
 
  private:
   class Decisions : public ChainDecisions {
    public:
-    explicit Decisions(double threshold) : threshold_(threshold) {}
+    Decisions(double threshold, bool adds_up) : threshold_(threshold), adds_up_(adds_up) {}
     Decision reached(double cost) override {
       ++reached_;
-      since_ += cost;
+      since_ = adds_up_ ? since_ + cost : cost;
       if (since_ < threshold_) return {};
       since_ = 0;
       remembered_.push_back(reached_);
@@ -187,11 +236,53 @@ class Selective : public Schedule {
 
    private:
     const double threshold_;
+    const bool adds_up_;
     double since_ = 0;
     Id reached_ = 0;
     std::vector<Id> remembered_{0};
   };
   const double threshold_;
+  const bool adds_up_;
+};
+
+class After : public Schedule {
+ public:
+  explicit After(std::vector<Id> positions) : positions_(std::move(positions)) {
+    std::sort(positions_.begin(), positions_.end());
+    positions_.erase(std::unique(positions_.begin(), positions_.end()), positions_.end());
+    if (!positions_.empty() && positions_.front() < 0) {
+      throw BadOption(fmt::format("[chain] after({}): a layer cannot be negative", positions_.front()));
+    }
+  }
+  std::string text() const override { return fmt::format("after({{{}}})", fmt::join(positions_, ", ")); }
+  Plan plan(const ChainForm& form) const override {
+    if (!form.part_from && !positions_.empty() && positions_.back() >= form.size()) {
+      throw BadOption(
+          fmt::format("[chain] after({}): there is no such layer, the chain has {}", positions_.back(), form.size()));
+    }
+    std::vector<Id> remembered{0};
+    for (const Id position : positions_) {
+      const Id state = position + 1 - form.part_from.value_or(0);
+      if (state > 0 && state < form.size()) remembered.push_back(state);
+    }
+    ChainSteps steps;
+    auto next = remembered.begin();
+    for (Id k = 0; k < form.size(); ++k) {
+      if (next != remembered.end() && *next == k) {
+        steps.push_back({ChainStep::Kind::store, k});
+        ++next;
+      }
+      steps.push_back({ChainStep::Kind::advance, k + 1});
+    }
+    if (form.size() > 0) {
+      const ChainSteps backward = reverse_from(remembered, form.size(), form.size() + 1);
+      steps.insert(steps.end(), backward.begin(), backward.end());
+    }
+    return plan_of_steps(form, steps);
+  }
+
+ private:
+  std::vector<Id> positions_;
 };
 
 // ---- bytes ----
@@ -201,8 +292,13 @@ class Budget : public Schedule {
   Budget(Bytes bytes, std::chrono::duration<double> time_limit) : bytes_(bytes), time_limit_(time_limit) {
     if (bytes < 0) throw BadOption(fmt::format("[chain] budget is {}: it cannot be negative", bytes));
   }
-  Plan plan(const ChainForm& form) const override { return plan_chain_within(form, bytes_, time_limit_).plan; }
+  std::string text() const override { return fmt::format("budget({})", bytes_); }
+  Plan plan(const ChainForm& form) const override { return watched_plan(form, {}); }
+  Plan watched_plan(const ChainForm& form, const ChainPlanning& planning) const override {
+    return plan_chain_within(form, bytes_, time_limit_, std::nullopt, planning).plan;
+  }
   bool needs_sizes() const override { return true; }
+  std::optional<Bytes> limit() const override { return bytes_; }
 
  private:
   const Bytes bytes_;
@@ -230,7 +326,13 @@ SchedulePointer online(int slots) {
   return std::make_shared<Online>(slots);
 }
 SchedulePointer selective(double threshold) {
-  return std::make_shared<Selective>(threshold);
+  return std::make_shared<Selective>(threshold, true);
+}
+SchedulePointer costly_layers(double threshold) {
+  return std::make_shared<Selective>(threshold, false);
+}
+SchedulePointer after(std::vector<Id> positions) {
+  return std::make_shared<After>(std::move(positions));
 }
 
 }  // namespace schedule

@@ -7,6 +7,7 @@
 #include "reprise/chain/form.h"
 #include "reprise/plan/chain_steps.h"
 #include "reprise/trace/plan.h"
+#include "trace/sparse_table.h"
 
 namespace reprise::internal {
 
@@ -14,7 +15,9 @@ namespace reprise::internal {
 // it uses only what is known from the start (tapes, places); the number of layers is told when it is known.
 class StepWriter {
  public:
-  StepWriter(bool tapes, std::optional<Id> packed, std::optional<Id> disk) : tapes_(tapes), places_{packed, disk} {}
+  StepWriter(bool tapes, std::optional<Id> packed, std::optional<Id> disk) : tapes_(tapes), places_{packed, disk} {
+    states_.set(0, {.resident = true});
+  }
 
   // There are no more layers than these; the state that the last one makes is nobody's.
   void layers(Id count) { layers_ = count; }
@@ -31,14 +34,31 @@ class StepWriter {
   void load(Id at, Id level);
   void discard(Id at, Id level);
   void write(const ChainSteps&);
+  // Writes one step, given the one after it, if there is one.
+  void write(const ChainStep&, const ChainStep* following);
 
   [[nodiscard]] const std::vector<Action>& actions() const { return actions_; }
   [[nodiscard]] std::vector<Action> take_actions() { return std::move(actions_); }
+  // Forgets the actions so far, which somebody has executed.
+  void clear_actions() { actions_.clear(); }
 
  private:
+  // What is known about a state.
+  struct Stay {
+    bool resident = false;
+    bool stored = false;              // in plain memory, so that it stays resident
+    bool copied[2] = {false, false};  // by level: put there and not read since
+    bool operator==(const Stay&) const = default;
+  };
+
   [[nodiscard]] Id value(Id state) const { return tapes_ ? 2 * state : state; }
   [[nodiscard]] Id tape_value(Id layer) const { return 2 * layer + 1; }
-  void grow(Id state);
+  template <class Change>
+  void change(Id state, const Change& change) {
+    Stay stay = states_[state];
+    change(stay);
+    states_.set(state, stay);
+  }
   void forward(Id at);
   void drop(Id state);
   void drop_unless_stored(Id state);
@@ -46,10 +66,8 @@ class StepWriter {
   const bool tapes_;
   const std::optional<Id> places_[2];  // by level: the tier; none for plain memory
   std::optional<Id> layers_;
-  Id has_run_ = 0;               // layers
-  std::vector<char> resident_;   // by state
-  std::vector<char> stored_;     // by state: in plain memory, so that it stays resident
-  std::vector<char> copied_[2];  // by level and state: put there and not read since
+  Id has_run_ = 0;  // layers
+  SparseTable<Stay> states_;
   std::vector<Action> actions_;
 };
 

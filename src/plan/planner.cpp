@@ -68,7 +68,19 @@ std::string plain_name(std::string_view name) {
   return plain.starts_with("h-") && plain != "h-revolve" ? plain.substr(2) : plain;
 }
 
-const Planner& find_planner(const std::string& name) {
+std::string name_of(const PlannerChoice& choice) {
+  struct Names {
+    std::string operator()(const std::string& name) const { return name; }
+    std::string operator()(const SegmentsPlanner&) const { return "segments"; }
+    std::string operator()(const EveryPlanner&) const { return "every"; }
+    std::string operator()(const RevolvePlanner&) const { return "revolve"; }
+    std::string operator()(const HRevolvePlanner&) const { return "h-revolve"; }
+  };
+  return std::visit(Names(), choice);
+}
+
+const Planner& find_planner(const PlannerChoice& choice) {
+  const std::string name = name_of(choice);
   std::string known;
   for (const Planner& planner : table()) {
     if (plain_name(planner.info.name) == plain_name(name)) return planner;

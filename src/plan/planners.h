@@ -6,10 +6,18 @@
 #pragma once
 
 #include <optional>
+#include <variant>
 
 #include "reprise/plan/planner.h"
 
 namespace reprise::internal {
+
+// The planner's own options; those it has by default if it was chosen by its name.
+template <class Own>
+[[nodiscard]] Own own_options(const PlanOptions& options) {
+  const Own* const given = std::get_if<Own>(&options.planner);
+  return given ? *given : Own();
+}
 
 [[nodiscard]] std::optional<Plan> plan_segments(const Trace&, const PlanOptions&);     // segments.cpp
 [[nodiscard]] std::optional<Plan> plan_every(const Trace&, const PlanOptions&);        // segments.cpp
@@ -19,7 +27,9 @@ namespace reprise::internal {
 [[nodiscard]] std::optional<Plan> plan_hrevolve(const Trace&, const PlanOptions&);     // hrevolve.cpp
 [[nodiscard]] std::optional<Plan> plan_chain(const Trace&, const PlanOptions&);        // chain_planner.cpp
 
-// The same with what sizes were rounded to multiples of, and whether all of them were such multiples already.
+// The same with what sizes were rounded to multiples of, and whether all of them were such multiples already. Takes at
+// most half of the time limit, unless `moves` are given. Exact, up to rounding, for up to 229 layers; longer chains,
+// and shorter ones in little time, are cut into long parts at fewer places: see LongParts.
 struct RoundedPlan {
   Plan plan;
   Bytes unit = 1;
@@ -28,9 +38,8 @@ struct RoundedPlan {
 [[nodiscard]] std::optional<RoundedPlan> plan_chain_rounded(const Trace&, const PlanOptions&);
 
 // Like plan_chain, for a trace of any shape, seen as a chain of single moments or of the stretches between places where
-// one value crosses; nothing if that is a single stretch. A start for `best`: in contrast to plan_chain, which takes
-// ten seconds for a thousand layers, the effort is limited to `work` additions for fitting the budget and, if nothing
-// does, as many again for the smallest peak. 1e9 take about 0.6 seconds.
+// one value crosses; nothing if that is a single stretch. A start for `best`: the effort is limited to `work` additions
+// for fitting the budget and, if nothing does, as many again for the smallest peak. 1e9 take about 0.6 seconds.
 [[nodiscard]] std::optional<Plan> plan_chain_seed(const Trace&, const PlanOptions&, double work = 1e9);
 
 }  // namespace reprise::internal

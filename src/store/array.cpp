@@ -15,7 +15,12 @@ namespace {
 constexpr std::size_t most_elements = (std::size_t{1} << 60) - 1;  // of 8 bytes: still a std::ptrdiff_t
 
 std::size_t bytes_needed(Element element, const Shape& shape) {
-  return elements_of(shape) * bytes_of(element);
+  const std::size_t elements = elements_of(shape);
+  if (elements > 8 * most_elements / bytes_of(element)) {
+    throw BadOption(fmt::format("[store] shape [{}] of {} has more bytes than can be counted", fmt::join(shape, ", "),
+                                name(element)));
+  }
+  return elements * bytes_of(element);
 }
 
 }  // namespace
@@ -32,28 +37,42 @@ const char* name(Element element) {
     case Element::uint16: return "uint16";
     case Element::uint32: return "uint32";
     case Element::uint64: return "uint64";
+    case Element::boolean: return "bool";
+    case Element::float16: return "float16";
+    case Element::bfloat16: return "bfloat16";
+    case Element::complex64: return "complex64";
+    case Element::complex128: return "complex128";
   }
   return "?";
 }
 
 std::size_t bytes_of(Element element) {
   switch (element) {
+    case Element::boolean:
     case Element::int8:
     case Element::uint8: return 1;
+    case Element::float16:
+    case Element::bfloat16:
     case Element::int16:
     case Element::uint16: return 2;
     case Element::float32:
     case Element::int32:
     case Element::uint32: return 4;
     case Element::float64:
+    case Element::complex64:
     case Element::int64:
     case Element::uint64: return 8;
+    case Element::complex128: return 16;
   }
   throw BadOption(fmt::format("[store] there is no type of elements with the number {}", static_cast<int>(element)));
 }
 
 bool is_integer(Element element) {
-  return element != Element::float32 && element != Element::float64;
+  return element >= Element::int8 && element <= Element::uint64;
+}
+
+bool is_real(Element element) {
+  return element == Element::float32 || element == Element::float64;
 }
 
 std::size_t elements_of(const Shape& shape) {
@@ -87,11 +106,24 @@ void ArrayView::require(Element element) const {
   if (element != element_) {
     throw BadOption(fmt::format("[store] the array has elements of {}, not of {}", name(element_), name(element)));
   }
-  if (const auto address = reinterpret_cast<std::uintptr_t>(data_.data()); address % bytes_of(element_) != 0) {
+  const bool complex = element_ == Element::complex64 || element_ == Element::complex128;
+  const std::size_t alignment = bytes_of(element_) / (complex ? 2 : 1);
+  if (const auto address = reinterpret_cast<std::uintptr_t>(data_.data()); address % alignment != 0) {
     throw BadOption(
         fmt::format("[store] elements of {} cannot be used where they are: the address {:#x} is no "
                     "multiple of {}",
-                    name(element_), address, bytes_of(element_)));
+                    name(element_), address, alignment));
+  }
+}
+
+void ArrayView::require_objects(std::size_t size, std::size_t alignment) const {
+  if (element_ != Element::uint8 || shape_.empty() || shape_.back() != static_cast<std::int64_t>(size)) {
+    throw BadOption(fmt::format("[store] the array has elements of {} in shape [{}], and no objects of {} bytes",
+                                name(element_), fmt::join(shape_, ", "), size));
+  }
+  if (const auto address = reinterpret_cast<std::uintptr_t>(data_.data()); address % alignment != 0) {
+    throw BadOption(fmt::format("[store] objects cannot be used where they are: the address {:#x} is no multiple of {}",
+                                address, alignment));
   }
 }
 
@@ -108,6 +140,12 @@ Array::Array(Element element, Shape shape, ArrayMemory memory)
 
 Array::Array(const ArrayView& view) : Array(view.element(), view.shape()) {
   std::ranges::copy(view.data(), data_.get());
+}
+
+Array array_of(const std::vector<bool>& bits) {
+  Array array(Element::boolean, {static_cast<std::int64_t>(bits.size())});
+  std::ranges::transform(bits, array.data().begin(), [](bool bit) { return static_cast<std::byte>(bit); });
+  return array;
 }
 
 }  // namespace reprise

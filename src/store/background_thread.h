@@ -39,7 +39,7 @@ class BackgroundThread {
   // what the first offload threw since the last call.
   void wait();
 
-  // See fork.h.
+  // See store_forks.h.
   void before_fork() { mutex_.lock(); }
   void after_fork_in_parent() { mutex_.unlock(); }
   void after_fork_in_child();

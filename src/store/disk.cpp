@@ -5,8 +5,10 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <utility>
 
@@ -19,6 +21,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view folder_prefix = "reprise-store-";
 constexpr std::string_view file_suffix = ".value";
+constexpr std::string_view part_suffix = ".part";
+constexpr const char* kept_name = "reprise-kept";
 constexpr const char* lock_name = "lock";
 
 DiskError disk_error(const std::string& key, const std::string& reason) {
@@ -36,12 +40,16 @@ struct Header {
 };
 static_assert(sizeof(Header) == Disk::header_bytes);
 
-Header header_of(std::uint64_t serial, std::span<const std::byte> coded) {
+// Of a file that is not kept if there is no description.
+Header header_of(std::uint64_t serial, std::span<const std::byte> description, std::span<const std::byte> coded) {
   Header header;
+  if (!description.empty()) header.magic.back() = 'K';
   header.serial = serial;
-  header.coded_bytes = coded.size();
+  header.coded_bytes = description.size() + coded.size();
   const XXH64_hash_t of_header = XXH3_64bits(&header, offsetof(Header, checksum));
-  header.checksum = XXH3_64bits_withSeed(coded.data(), coded.size(), of_header);
+  const XXH64_hash_t so_far =
+      description.empty() ? of_header : XXH3_64bits_withSeed(description.data(), description.size(), of_header);
+  header.checksum = XXH3_64bits_withSeed(coded.data(), coded.size(), so_far);
   return header;
 }
 
@@ -118,19 +126,34 @@ DiskFolder::DiskFolder(FileSystem& files, const fs::path& inside) : files_(files
   }
 }
 
+DiskFolder::DiskFolder(FileSystem& files, const fs::path& inside, Kept)
+    : files_(files), kept_(true), path_(inside / kept_name) {
+  try {
+    files_.make_folder(path_);
+  } catch (const FileError& error) {
+    if (error.code() != EEXIST) throw;
+  }
+  lock_ = files_.try_lock(path_ / lock_name);
+  if (!lock_) throw FileError("lock", path_ / lock_name, EWOULDBLOCK);
+}
+
 DiskFolder::~DiskFolder() {
-  if (!ours()) return;
+  if (!ours() || kept_) return;
   try {
     remove_with_files(files_, path_);
   } catch (const FileError&) {  // once the lock is free, whoever starts next in this place tries again
   }
 }
 
-Disk::Disk(FileSystem& files, const fs::path& folder) : files_(files), inside_(folder) {
+Disk::Disk(FileSystem& files, const fs::path& folder, bool keep) : files_(files), inside_(folder), keep_(keep) {
   remove_folders_of_the_dead(files_, folder);
   try {
-    folder_ = std::make_shared<DiskFolder>(files_, folder);
+    folder_ = keep ? std::make_shared<DiskFolder>(files_, folder, DiskFolder::Kept{})
+                   : std::make_shared<DiskFolder>(files_, folder);
   } catch (const FileError& error) {
+    if (keep && error.code() == EWOULDBLOCK) {
+      throw DiskError(fmt::format("[store] option disk: {} is in use by another store", (folder / kept_name).string()));
+    }
     throw DiskError(fmt::format("[store] option disk: {}", error.what()));
   }
 }
@@ -169,6 +192,7 @@ DiskFile::DiskFile(DiskFile&& other) noexcept
       folder_(std::move(other.folder_)),
       path_(std::move(other.path_)),
       serial_(other.serial_),
+      description_(std::move(other.description_)),
       exists_(std::exchange(other.exists_, false)) {}
 
 DiskFile::~DiskFile() {
@@ -179,7 +203,7 @@ DiskFile::~DiskFile() {
 }
 
 Reservation DiskFile::release(const std::string& key) {
-  if (std::exchange(exists_, false) && folder_->ours()) {
+  if (std::exchange(exists_, false) && folder_->ours() && !disk_.leave_files_) {
     try {
       disk_.files_.remove_file(path_);
     } catch (const FileError& error) {
@@ -216,17 +240,27 @@ bool Disk::remove_leftovers(const std::string& key) {
   return any;
 }
 
-std::shared_ptr<DiskFile> Disk::write(const std::string& key, std::span<const std::byte> coded, Reservation room) {
+std::shared_ptr<DiskFile> Disk::write(const std::string& key, std::span<const std::byte> coded, Reservation room,
+                                      std::span<const std::byte> description) {
   const std::uint64_t serial = next_serial_++;
-  const Header header = header_of(serial, coded);
+  const Header header = header_of(serial, description, coded);
   std::shared_ptr<DiskFile> file;
   try {
     file = std::make_shared<DiskFile>(*this, folder(), serial, std::move(room));
+    file->description_.assign(description.begin(), description.end());
+    const fs::path path = file->path();
+    if (keep_) file->path_.replace_extension(part_suffix);
     file->exists_ = true;
     const std::unique_ptr<OpenFile> open = files_.create(file->path());
     write_all(*open, std::as_bytes(std::span(&header, 1)));
+    write_all(*open, description);
     write_all(*open, coded);
+    if (keep_) open->sync();
     open->close();
+    if (keep_) {
+      files_.rename_file(file->path_, path);
+      file->path_ = path;
+    }
   } catch (const FileError& error) {
     throw disk_error(key, error.what());
   }
@@ -238,18 +272,95 @@ void Disk::read(const std::string& key, const DiskFile& file, std::span<std::byt
     const std::unique_ptr<OpenFile> open = files_.open(file.path());
     Header header;
     const std::size_t of_header = read_all(*open, 0, std::as_writable_bytes(std::span(&header, 1)));
-    const std::size_t of_value = of_header == sizeof header ? read_all(*open, sizeof header, out) : 0;
+    const std::size_t before = sizeof header + file.description_.size();
+    const std::size_t of_value = of_header == sizeof header ? read_all(*open, before, out) : 0;
     if (of_value < out.size() || of_header < sizeof header) {
       throw disk_error(key, fmt::format("cannot read {}: it ends after {} of {} bytes", file.path().string(),
                                         of_header + of_value, sizeof header + out.size()));
     }
-    if (header != header_of(file.serial_, out)) {
+    if (header != header_of(file.serial_, file.description_, out)) {
       throw disk_error(
           key, fmt::format("cannot read {}: it is not what was written there (wrong checksum)", file.path().string()));
     }
   } catch (const FileError& error) {
     throw disk_error(key, error.what());
   }
+}
+
+// ---- files that were kept -------------------------------------------------------------------------------------------
+
+namespace {
+
+[[noreturn]] void refuse_kept(const fs::path& path, std::string_view why) {
+  throw DiskError(fmt::format("[store] cannot use {}: {}", path.string(), why));
+}
+
+// Nothing but the length is known of what comes after the description.
+Disk::Found look_at(FileSystem& files, const fs::path& path, std::uint64_t serial) {
+  const std::unique_ptr<OpenFile> file = files.open(path);
+  Header header;
+  if (read_all(*file, 0, std::as_writable_bytes(std::span(&header, 1))) < sizeof header) {
+    refuse_kept(path, "it ends before the end of its header");
+  }
+  Header expected;
+  expected.magic.back() = 'K';
+  if (header.magic != expected.magic) refuse_kept(path, "it was not written by a store that keeps its values");
+  if (header.serial != serial) refuse_kept(path, fmt::format("it is number {} by its header", header.serial));
+
+  Disk::Found found{serial, path, {}, 0};
+  std::uint64_t length = 0;
+  const std::size_t of_length = read_all(*file, sizeof header, std::as_writable_bytes(std::span(&length, 1)));
+  if (of_length < sizeof length || length < sizeof length || length > header.coded_bytes || length > (1U << 20)) {
+    refuse_kept(path, "it has no description of its value");
+  }
+  found.description.resize(length);
+  if (read_all(*file, sizeof header, found.description) < length) refuse_kept(path, "it ends in its description");
+  found.coded_bytes = header.coded_bytes - length;
+  std::byte last[1];
+  const std::uint64_t end = sizeof header + header.coded_bytes;
+  if (file->read(end - 1, last) != 1 || file->read(end, last) != 0) {
+    refuse_kept(path, fmt::format("it does not have the {} bytes that its header says", end));
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<Disk::Found> Disk::found() {
+  std::vector<Found> result;
+  const fs::path& folder = folder_->path();
+  fs::path file = folder;
+  try {
+    for (const FolderEntry& entry : files_.list(folder)) {
+      if (entry.name == lock_name) continue;
+      file = folder / entry.name;
+      const std::string_view name = entry.name;
+      const std::string_view suffix = name.ends_with(file_suffix) ? file_suffix : part_suffix;
+      std::uint64_t serial = 0;
+      const char* const end = name.data() + name.size() - std::min(suffix.size(), name.size());
+      const auto [parsed, error] = std::from_chars(name.data(), end, serial);
+      if (entry.is_folder || !name.ends_with(suffix) || error != std::errc() || parsed != end) {
+        refuse_kept(file, "no store has put it there");
+      }
+      next_serial_ = std::max<std::uint64_t>(next_serial_, serial + 1);
+      if (suffix == part_suffix) {
+        files_.remove_file(file);
+      } else {
+        result.push_back(look_at(files_, file, serial));
+      }
+    }
+  } catch (const FileError& error) {
+    throw DiskError(fmt::format("[store] option disk: {}", error.what()));
+  }
+  std::ranges::sort(result, {}, &Found::serial);
+  return result;
+}
+
+std::shared_ptr<DiskFile> Disk::adopt(const Found& found, Reservation room) {
+  auto file = std::make_shared<DiskFile>(*this, folder_, found.serial, std::move(room));
+  file->description_ = found.description;
+  file->exists_ = true;
+  return file;
 }
 
 }  // namespace reprise::internal

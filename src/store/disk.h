@@ -7,8 +7,13 @@
 //
 // A file has a header of 32 bytes, four numbers of 8 bytes in the order of the machine, and then the coded bytes:
 //   "Reprise1" | serial number of the file | count of coded bytes | XXH3 of what comes before and of the coded bytes
-// Files do not outlive their process, so nothing is synced, and a file that was not written completely is no problem:
-// nobody knows it.
+// These files do not outlive their process, so nothing is synced, and a file that was not written completely is no
+// problem: nobody knows it.
+//
+// Files that are kept are in the folder reprise-kept of the caller's folder, with a lock of the same kind, and stay
+// when the store ends. A kept file is written under the name SERIAL.part, synced, and only then named SERIAL.value, so
+// that a file of that name is whole. It begins with "RepriseK", and a description of the value stands before the coded
+// bytes, counted and checked with them: see kept_value.h. What of two files has the larger serial number is newer.
 #pragma once
 
 #include <atomic>
@@ -36,16 +41,21 @@ class DiskFolder {
  public:
   // Makes it. Throws FileError.
   DiskFolder(FileSystem&, const std::filesystem::path& inside);
+  // The one whose files are kept: makes it, or takes it over. It stays. Throws FileError; EWOULDBLOCK if another store
+  // has it.
+  struct Kept {};
+  DiskFolder(FileSystem&, const std::filesystem::path& inside, Kept);
   ~DiskFolder();
   DiskFolder(const DiskFolder&) = delete;
   DiskFolder& operator=(const DiskFolder&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  [[nodiscard]] bool ours() const { return maker_ == Process::now(); }
+  [[nodiscard]] bool ours() const { return maker_ == ProcessId::now(); }
 
  private:
   FileSystem& files_;
-  const Process maker_ = Process::now();
+  const ProcessId maker_ = ProcessId::now();
+  const bool kept_ = false;
   std::filesystem::path path_;
   std::unique_ptr<FileLock> lock_;
 };
@@ -73,7 +83,8 @@ class DiskFile {
   std::shared_ptr<const DiskFolder> folder_;
   std::filesystem::path path_;
   const std::uint64_t serial_;
-  bool exists_ = false;  // perhaps
+  std::vector<std::byte> description_;  // of a kept file
+  bool exists_ = false;                 // perhaps
 };
 
 // Every function may be called from any thread, and throws DiskError with the key it is given.
@@ -82,23 +93,43 @@ class Disk {
   static constexpr Bytes header_bytes = 32;
 
   // Removes what killed processes left in `folder`, and makes a folder in it.
-  Disk(FileSystem&, const std::filesystem::path& folder);
+  Disk(FileSystem&, const std::filesystem::path& folder, bool keep = false);
   // No file is left by now.
   ~Disk() = default;
   Disk(const Disk&) = delete;
   Disk& operator=(const Disk&) = delete;
 
-  // `room` is for header_bytes more than `coded` has; it is given back if writing fails.
+  [[nodiscard]] bool keeps() const { return keep_; }
+  // False in the child of a fork, as long as it has no folder of its own.
+  [[nodiscard]] bool ours() const { return folder_->ours(); }
+  // Files that go from now on stay in the folder that is kept.
+  void leave_files() { leave_files_ = true; }
+
+  // `room` is for header_bytes more than `coded` and the description have; it is given back if writing fails. There is
+  // a description if files are kept.
   [[nodiscard]] std::shared_ptr<DiskFile> write(const std::string& key, std::span<const std::byte> coded,
-                                                Reservation room);
+                                                Reservation room, std::span<const std::byte> description = {});
   // `out` has as many bytes as were written. Throws also if they are not what was written.
   void read(const std::string& key, const DiskFile&, std::span<std::byte> out);
+
+  // A file that was kept, whole as far as its length and its description tell.
+  struct Found {
+    std::uint64_t serial = 0;
+    std::filesystem::path path;
+    std::vector<std::byte> description;
+    std::size_t coded_bytes = 0;
+  };
+  // Returns what is in the folder that is kept, oldest first, and removes files that were not written completely.
+  // Throws DiskError with the name of a file that is damaged, or that is no store's.
+  [[nodiscard]] std::vector<Found> found();
+  // Takes over such a file.
+  [[nodiscard]] std::shared_ptr<DiskFile> adopt(const Found&, Reservation room);
 
   // A file that could not be removed is a leftover: it stays reserved until removing it succeeds. Tries that now.
   // Whether there were any.
   bool remove_leftovers(const std::string& key);
 
-  // See fork.h.
+  // See store_forks.h.
   void before_fork() { mutex_.lock(); }
   void after_fork_in_parent() { mutex_.unlock(); }
   // What the leftovers hold is given up: they are the parent's.
@@ -117,6 +148,8 @@ class Disk {
 
   FileSystem& files_;
   const std::filesystem::path inside_;
+  const bool keep_;
+  std::atomic<bool> leave_files_ = false;
   std::atomic<std::uint64_t> next_serial_ = 0;
   std::mutex mutex_;  // of all below; not held while files are made or removed
   std::shared_ptr<const DiskFolder> folder_;

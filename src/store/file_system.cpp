@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <system_error>
 #include <utility>
 
@@ -67,6 +68,10 @@ class MachineFile : public OpenFile {
         [&] { return ::pread(descriptor_.number(), bytes.data(), bytes.size(), static_cast<off_t>(offset)); });
     if (done < 0) throw FileError("read", path_, errno);
     return static_cast<std::size_t>(done);
+  }
+
+  void sync() override {
+    if (uninterrupted([&] { return ::fdatasync(descriptor_.number()); }) != 0) throw FileError("sync", path_, errno);
   }
 
   void close() override {
@@ -139,6 +144,10 @@ class Machine : public FileSystem {
 FileError::FileError(std::string_view operation, const fs::path& path, int code)
     : Error(fmt::format("cannot {} {}: {}", operation, path.string(), std::generic_category().message(code))),
       code_(code) {}
+
+void FileSystem::rename_file(const fs::path& from, const fs::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) throw FileError("rename", from, errno);
+}
 
 FileSystem& FileSystem::machine() {
   static Machine machine;

@@ -77,7 +77,7 @@ class Ledger {
   // own wait for a touch as well, and without loose bytes, too. False: there is no hope.
   [[nodiscard]] bool wait_past(const Version&, bool own_hope = false);
 
-  // See fork.h. In the child only `settled` bytes are left.
+  // See store_forks.h. In the child only `settled` bytes are left.
   void before_fork() { mutex_.lock(); }
   void after_fork_in_parent() { mutex_.unlock(); }
   void after_fork_in_child(Bytes settled);

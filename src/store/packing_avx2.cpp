@@ -119,7 +119,7 @@ REPRISE_AVX2 bool look_at_bits(const std::byte* data, std::size_t n, std::uint64
       __m256i ones[vectors];
 #pragma GCC unroll 8
       for (int k = 0; k < vectors; ++k) {
-        const __m256i elements = load(data + i * sizeof(T) + 32 * k);
+        const __m256i elements = load(data + i * sizeof(T) + 32 * static_cast<std::size_t>(k));
         ones[k] = Lanes<T>::equal(elements, o);
         fits = _mm256_and_si256(fits, _mm256_or_si256(ones[k], Lanes<T>::equal(elements, z)));
       }
@@ -154,7 +154,8 @@ REPRISE_AVX2 void from_bits(const std::byte* packed, std::size_t n, std::uint64_
 #pragma GCC unroll 8
     for (int k = 0; k < vectors; ++k) {
       const __m256i ones = Lanes<T>::select(bits, k);
-      store(out + i * sizeof(T) + 32 * k, _mm256_xor_si256(z, _mm256_and_si256(ones, change)));
+      store(out + i * sizeof(T) + 32 * static_cast<std::size_t>(k),
+            _mm256_xor_si256(z, _mm256_and_si256(ones, change)));
     }
   }
   loops::from_bits<T>(packed, i, n, zero, one, out);

@@ -160,7 +160,7 @@ REPRISE_AVX2 void widen_floats(const std::byte* coded, std::size_t n, std::byte*
 
 REPRISE_AVX2 inline std::uint32_t largest_magnitude(const std::byte* floats) {
   __m256i most = _mm256_setzero_si256();
-  for (int k = 0; k < 8; ++k) most = _mm256_max_epi32(most, magnitudes(load(floats + 32 * k)));
+  for (std::size_t k = 0; k < 8; ++k) most = _mm256_max_epi32(most, magnitudes(load(floats + 32 * k)));
   __m128i four = _mm_max_epi32(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1));
   four = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0b01'00'11'10));
   four = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0b10'11'00'01));
@@ -183,7 +183,7 @@ REPRISE_AVX2 bool floats_to_int8(const std::byte* data, std::size_t n, std::byte
     if (largest >= Float::infinity) return false;
     loops::store(out, b, largest);
     const __m256d factor = _mm256_set1_pd(loops::to_int8_factor<float>(std::bit_cast<float>(largest)));
-    for (int k = 0; k < 4; ++k) {
+    for (std::size_t k = 0; k < 4; ++k) {
       const std::byte* const floats = data + 64 * k;
       const __m128i sixteen = _mm_packs_epi16(eight_to_int16(floats, factor), eight_to_int16(floats + 32, factor));
       _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes + 16 * k), sixteen);
@@ -198,8 +198,8 @@ REPRISE_AVX2 void floats_from_int8(const std::byte* coded, std::size_t n, std::b
   std::size_t b = 0;
   for (; b < n / loops::int8_block; ++b, bytes += 64, out += 256) {
     const __m256d unit = _mm256_set1_pd(loops::load<float>(coded, b) / loops::most);
-    for (int k = 0; k < 16; ++k) {
-      const __m128i four = _mm_cvtepi8_epi32(_mm_cvtsi32_si128(loops::load<int>(bytes, static_cast<std::size_t>(k))));
+    for (std::size_t k = 0; k < 16; ++k) {
+      const __m128i four = _mm_cvtepi8_epi32(_mm_cvtsi32_si128(loops::load<int>(bytes, k)));
       const __m128 elements = _mm256_cvtpd_ps(_mm256_mul_pd(_mm256_cvtepi32_pd(four), unit));
       _mm_storeu_ps(reinterpret_cast<float*>(out + 16 * k), elements);
     }

@@ -38,7 +38,7 @@ const RoundingKernels& portable_rounding(Element element) {
 }
 
 const RoundingKernels* rounding(Element element) {
-  if (is_integer(element)) return nullptr;
+  if (!is_real(element)) return nullptr;
   const RoundingKernels* fast = avx2_rounding(element);
   return fast ? fast : &portable_rounding(element);
 }

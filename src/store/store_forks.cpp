@@ -34,7 +34,7 @@ void in_child() {
 
 }  // namespace
 
-Process Process::now() {
+ProcessId ProcessId::now() {
   return {::getpid(), forks_so_far};
 }
 

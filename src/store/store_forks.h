@@ -16,12 +16,12 @@
 namespace reprise::internal {
 
 // Which process this is. Numbers of processes come again, but not in a child.
-struct Process {
+struct ProcessId {
   pid_t number = 0;
   std::uint64_t forks = 0;  // between the first process and this one
-  bool operator==(const Process&) const = default;
+  bool operator==(const ProcessId&) const = default;
 
-  [[nodiscard]] static Process now();
+  [[nodiscard]] static ProcessId now();
 };
 
 // Something with locks. All its locks are taken before a fork, and given back after it.

@@ -56,6 +56,7 @@ bool StoreState::remembers(const Offer& offer) {
     const std::lock_guard lock(mutex_);
     if (!enabled_) {
       ++counts_.not_remembered;
+      if (!values_.contains(offer.key)) absences_.add(offer.key, Absences::Why::switched_off, offer.cost);
       return false;
     }
     rule = remember_;
@@ -65,6 +66,7 @@ bool StoreState::remembers(const Offer& offer) {
   Reference old;
   const std::lock_guard lock(mutex_);
   ++counts_.not_remembered;
+  absences_.add(offer.key, Absences::Why::rule, offer.cost);
   if (const auto found = values_.find(offer.key); found != values_.end()) old = remove(found);
   return false;
 }
@@ -86,21 +88,22 @@ std::shared_ptr<Buffer> StoreState::code(const Codec& codec, const ArrayView& ar
 PutResult StoreState::put_on_disk(const Reference& value, const ArrayView& array, const Codec& asked,
                                   bool fits_memory) {
   const Bytes budget = ledger(TierKind::disk).budget();
-  if (disk_ && value->plain_bytes <= budget - Disk::header_bytes) {
-    auto room = reserve(TierKind::disk, value->plain_bytes + Disk::header_bytes, value->key, true);
-    if (!room) return refuse();
-    value->file = disk_->write(value->key, array.data(), std::move(*room));
+  if (disk_ && file_bytes(*value, value->plain_bytes) <= budget) {
+    auto room = reserve(TierKind::disk, file_bytes(*value, value->plain_bytes), value->key, true);
+    if (!room) return refuse(*value);
+    value->file = write(*value, array.data(), std::move(*room));
     return commit(value, asked);
   }
-  refuse();
+  refuse(*value);
   if (fits_memory) return PutResult::refused;
   throw DoesNotFit(fmt::format("[store] value \"{}\": {} bytes do not fit, the budget of memory is {}{}", value->key,
                                value->plain_bytes, ledger(TierKind::memory).budget(),
                                disk_ ? fmt::format(", of the disk {}", budget) : ""));
 }
 
-PutResult StoreState::refuse() {
+PutResult StoreState::refuse(const StoredValue& value) {
   const std::lock_guard lock(mutex_);
+  if (!values_.contains(value.key)) absences_.add(value.key, Absences::Why::no_room, value.cost);
   ++counts_.refused;
   return PutResult::refused;
 }
@@ -121,6 +124,7 @@ PutResult StoreState::commit(const Reference& value, const Codec& asked) {
     throw;
   }
   if (old) retire(*old);
+  absences_.remove(value->key);
   ++into.count;
   value->room().settle();
 

@@ -66,6 +66,7 @@ bool StoreState::give_up_one(TierKind kind, const std::string& except) {
       move = begin_move(found->second);
     } else {
       forgotten = remove(found);
+      absences_.add(forgotten->key, Absences::Why::given_up, forgotten->cost);
       ++counts_.forgotten;
       if (kind == TierKind::memory) ++counts_.evictions;
     }
@@ -106,18 +107,19 @@ void StoreState::retire(StoredValue& value) {
   --from.count;
   value.gone = true;
   value.room().loosen();
+  if (value.buffer && value.file) value.file->room.loosen();
   tier(TierKind::memory).ledger.touch();  // the next prefetch may have waited for room for this one
 }
 
 // The value can be read meanwhile, and removed.
 void StoreState::move_to_disk(Move move, WithoutRoom without_room) {
   StoredValue& value = *move.value;
-  std::shared_ptr<DiskFile> file;
+  std::shared_ptr<DiskFile> file = value.file;  // kept since it was read ahead
   try {
-    const Bytes bytes = value.bytes + Disk::header_bytes;
+    const Bytes bytes = file_bytes(value, value.bytes);
     std::optional<Reservation> room;
-    if (bytes <= ledger(TierKind::disk).budget()) room = reserve(TierKind::disk, bytes, value.key, false);
-    if (room) file = disk_->write(value.key, value.buffer->bytes(), std::move(*room));
+    if (!file && bytes <= ledger(TierKind::disk).budget()) room = reserve(TierKind::disk, bytes, value.key, false);
+    if (room) file = write(value, value.buffer->bytes(), std::move(*room));
   } catch (...) {
     const std::lock_guard lock(mutex_);
     end_move(move, TierKind::memory);
@@ -135,6 +137,7 @@ void StoreState::move_to_disk(Move move, WithoutRoom without_room) {
   if (!file) {
     ++counts_.forgotten;
     forgotten = remove(values_.find(value.key));
+    absences_.add(value.key, Absences::Why::given_up, value.cost);
     end_move(move, TierKind::memory);
     return;
   }
@@ -198,7 +201,8 @@ bool StoreState::prefetch_now(const std::string& key) {
     ++counts_.moves_to_memory;
     --tier(TierKind::disk).count;
     ++tier(TierKind::memory).count;
-    file = std::move(value.file);
+    value.file->room.settle();
+    if (!disk_->keeps()) file = std::move(value.file);
     value.buffer = std::move(buffer);
   }
   end_move(move, TierKind::memory);

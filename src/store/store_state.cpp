@@ -25,6 +25,9 @@ StoreOptions checked(StoreOptions options) {
   };
   check_budget("memory", options.memory);
   if (options.disk) check_budget("disk.budget", options.disk->budget);
+  if (options.disk && options.disk->folder.empty()) {
+    throw BadOption("[store] option disk.folder is empty: name a folder that exists, \".\" for the current one");
+  }
   return options;
 }
 
@@ -35,16 +38,23 @@ StoreState::StoreState(StoreOptions options)
       exact_(&reprise::codec("exact")),
       tiers_{StoreTier(options_.memory), StoreTier(options_.disk ? options_.disk->budget : 0)},
       disk_(options_.disk ? std::make_unique<Disk>(options_.files ? *options_.files : FileSystem::machine(),
-                                                   options_.disk->folder)
+                                                   options_.disk->folder, options_.disk->keep)
                           : nullptr),
       remember_(checked(options_.remember)),
       background_(tier(TierKind::memory).ledger,
                   {.prefetch = [this](const std::string& key) { return prefetch_now(key); },
-                   .offload = [this](const std::string& key) { offload_now(key); }}) {}
+                   .offload = [this](const std::string& key) { offload_now(key); }}) {
+  if (disk_ && disk_->keeps()) find_kept_values();
+}
+
+StoreState::~StoreState() {
+  if (disk_ && disk_->keeps()) write_out();
+}
 
 bool StoreState::erase(const std::string& key) {
   Reference old;
   const std::lock_guard lock(mutex_);
+  absences_.remove(key);
   const auto found = values_.find(key);
   if (found == values_.end()) return false;
   old = remove(found);
@@ -58,6 +68,7 @@ void StoreState::clear() {
     const std::lock_guard lock(mutex_);
     all.swap(values_);
     for (const auto& [key, value] : all) retire(*value);
+    absences_.clear();
   }
   all.clear();
   if (!disk_) return;
@@ -83,6 +94,14 @@ bool StoreState::contains(const std::string& key) const {
 std::size_t StoreState::size() const {
   const std::lock_guard lock(mutex_);
   return values_.size();
+}
+
+std::vector<std::string> StoreState::keys() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> keys;
+  keys.reserve(values_.size());
+  for (const auto& [key, value] : values_) keys.push_back(key);
+  return keys;
 }
 
 std::optional<Description> StoreState::describe(const std::string& key) const {
@@ -135,6 +154,18 @@ void StoreState::remember(Remember rule) {
   remember_.swap(shared);
 }
 
+StoreOptions StoreState::options() const {
+  StoreOptions options = options_;
+  const std::lock_guard lock(mutex_);
+  options.remember = *remember_;
+  return options;
+}
+
+std::string StoreState::why_not(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  return absences_.text(key);
+}
+
 // ---- fork -----------------------------------------------------------------------------------------------------------
 
 void StoreState::before_fork() {
@@ -156,8 +187,14 @@ void StoreState::after_fork_in_child() {
   Bytes settled[2] = {0, 0};
   for (auto& [key, value] : values_) {
     take_from_other_threads(value);
-    value->room().settle_after_fork();
-    settled[static_cast<int>(value->tier())] += value->room().bytes();
+    if (value->buffer) {
+      value->buffer->room.settle_after_fork();
+      settled[static_cast<int>(TierKind::memory)] += value->buffer->room.bytes();
+    }
+    if (value->file) {
+      value->file->room.settle_after_fork();
+      settled[static_cast<int>(TierKind::disk)] += value->file->room.bytes();
+    }
   }
   for (int i = 0; i < 2; ++i) tiers_[i].ledger.after_fork_in_child(settled[i]);
   new (&moved_) std::condition_variable;  // not destroyed before: that would wait for those who waited on it

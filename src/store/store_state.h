@@ -1,5 +1,6 @@
-// The insides of a store, in four files: store_state.cpp (questions, and what concerns everything), store_put.cpp,
-// store_get.cpp, and store_room.cpp, which makes room in a tier and moves values from one to the other.
+// The insides of a store, in five files: store_state.cpp (questions, and what concerns everything), store_put.cpp,
+// store_get.cpp, store_room.cpp, which makes room in a tier and moves values from one to the other, and store_kept.cpp,
+// about values that outlive the store.
 //
 // One lock, `mutex_`, guards the table of values and what it says about them. It is held for short and never while a
 // codec, a rule or the file system is at work. For these, a thread takes references to what it works on; another one
@@ -22,6 +23,7 @@
 #include <string>
 
 #include "reprise/store/store.h"
+#include "store/absences.h"
 #include "store/background_thread.h"
 #include "store/disk.h"
 #include "store/store_forks.h"
@@ -32,6 +34,9 @@ namespace reprise::internal {
 class StoreState final : private HasLocks {
  public:
   explicit StoreState(StoreOptions);
+  ~StoreState();
+  StoreState(const StoreState&) = delete;
+  StoreState& operator=(const StoreState&) = delete;
 
   PutResult put(const std::string& key, const ArrayView&, const PutOptions&);
   [[nodiscard]] std::optional<Array> find(const std::string& key, bool take);
@@ -44,6 +49,7 @@ class StoreState final : private HasLocks {
 
   [[nodiscard]] bool contains(const std::string& key) const;
   [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] std::vector<std::string> keys() const;
   [[nodiscard]] const Ledger& ledger(TierKind tier) const { return tiers_[static_cast<int>(tier)].ledger; }
   [[nodiscard]] std::optional<Description> describe(const std::string& key) const;
   [[nodiscard]] StoreStatistics statistics() const;
@@ -52,6 +58,9 @@ class StoreState final : private HasLocks {
   void enabled(bool);
   [[nodiscard]] bool enabled() const;
   void remember(Remember);
+  [[nodiscard]] StoreOptions options() const;
+  // Returns the end of a sentence that says that there is no value of this key; empty if there is nothing to say.
+  [[nodiscard]] std::string why_not(const std::string& key) const;
 
  private:
   using Reference = std::shared_ptr<StoredValue>;
@@ -72,7 +81,10 @@ class StoreState final : private HasLocks {
   [[nodiscard]] std::shared_ptr<Buffer> code(const Codec&, const ArrayView&, Reservation);
   PutResult put_on_disk(const Reference&, const ArrayView&, const Codec& asked, bool fits_memory);
   PutResult commit(const Reference&, const Codec& asked);
-  PutResult refuse();
+  PutResult refuse(const StoredValue&);
+  [[nodiscard]] std::shared_ptr<DiskFile> write(const StoredValue&, std::span<const std::byte> coded, Reservation);
+  // The bytes of the file that a value of this many coded bytes has.
+  [[nodiscard]] Bytes file_bytes(const StoredValue&, Bytes coded) const;
 
   // ---- store_get.cpp; without the lock ----
   class Reading;
@@ -97,7 +109,11 @@ class StoreState final : private HasLocks {
   [[nodiscard]] Reference remove(Values::iterator);
   void retire(StoredValue&);
 
-  // ---- store.cpp; see fork.h ----
+  // ---- store_kept.cpp ----
+  void find_kept_values();
+  void write_out();
+
+  // ---- store_state.cpp; see store_forks.h ----
   void before_fork() override;
   void after_fork_in_parent() override;
   void after_fork_in_child() override;
@@ -112,6 +128,7 @@ class StoreState final : private HasLocks {
   std::condition_variable moved_;  // a value has ended its move
   Values values_;
   StoreStatistics counts_;  // only what is counted; bytes and values are known elsewhere
+  Absences absences_;
   std::uint64_t next_number_ = 0;
   bool enabled_ = true;
   std::shared_ptr<const Remember> remember_;

@@ -25,8 +25,8 @@ struct StoredValue {
   Bytes bytes = 0;   // coded
   double score = 0;  // of equal ones the oldest is given up first, otherwise the one with the least
 
-  // What changes, guarded by the store's lock. The value is in memory if it has a buffer, and otherwise on disk; never
-  // both.
+  // What changes, guarded by the store's lock. The value is in memory if it has a buffer, and otherwise on disk. It has
+  // both if its file is kept though it was read ahead.
   std::shared_ptr<Buffer> buffer;
   std::shared_ptr<DiskFile> file;
   int readers = 0;

@@ -7,9 +7,9 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <optional>
+#include <system_error>
 
 #include "trace/json_reader.h"
 #include "trace/json_text.h"
@@ -28,6 +28,11 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
   throw Error(fmt::format("{}: cannot be written: {}", path.string(), reason));
 }
 
+// What an errno means. Not std::strerror: another thread may be using its text.
+std::string message_of(int code) {
+  return std::generic_category().message(code);
+}
+
 // 0, or errno.
 int write_all(const std::filesystem::path& path, const char* mode, std::string_view text) {
   File file(std::fopen(path.c_str(), mode));
@@ -42,7 +47,7 @@ std::string read_text(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) throw BadInput(path.string(), "", "it is a folder, not a file");
   File file(std::fopen(path.c_str(), "rb"));
-  if (!file) throw BadInput(path.string(), "", fmt::format("cannot be read: {}", std::strerror(errno)));
+  if (!file) throw BadInput(path.string(), "", fmt::format("cannot be read: {}", message_of(errno)));
   std::string text;
   const auto size = std::filesystem::file_size(path, ignored);  // a hint: pipes have none
   std::size_t used = 0;
@@ -54,7 +59,7 @@ std::string read_text(const std::filesystem::path& path) {
     if (got == 0) break;
   }
   if (std::ferror(file.get())) {
-    throw BadInput(path.string(), "", fmt::format("cannot be read: {}", std::strerror(errno)));
+    throw BadInput(path.string(), "", fmt::format("cannot be read: {}", message_of(errno)));
   }
   text.resize(used);
   return text;
@@ -65,14 +70,14 @@ void write_text(const std::filesystem::path& path, std::string_view text) {
   const auto status = std::filesystem::status(path, error);
   if (std::filesystem::is_directory(status)) cannot_write(path, "it is a folder");
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    if (const int code = write_all(path, "wb", text)) cannot_write(path, std::strerror(code));
+    if (const int code = write_all(path, "wb", text)) cannot_write(path, message_of(code));
     return;
   }
   // Through a link to the file it stands for, so that the link stays one.
   std::filesystem::path target = path;
   if (std::filesystem::exists(status)) target = std::filesystem::canonical(path, error);
   if (error && std::filesystem::exists(status)) cannot_write(path, error.message());
-  if (std::filesystem::exists(status) && access(target.c_str(), W_OK) != 0) cannot_write(path, std::strerror(errno));
+  if (std::filesystem::exists(status) && access(target.c_str(), W_OK) != 0) cannot_write(path, message_of(errno));
   static std::atomic<unsigned> writes = 0;  // several threads may write the same file
   std::filesystem::path beside;
   int code = EEXIST;
@@ -88,7 +93,7 @@ void write_text(const std::filesystem::path& path, std::string_view text) {
   }
   if (code == 0) return;
   std::filesystem::remove(beside, error);
-  cannot_write(path, std::strerror(code));
+  cannot_write(path, message_of(code));
 }
 
 FileKind kind_of(std::string_view json) {

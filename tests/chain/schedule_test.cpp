@@ -5,8 +5,8 @@
 #include <random>
 
 #include "chain/toy.h"
+#include "reprise/chain/loop.h"
 #include "reprise/plan/hrevolve.h"
-#include "reprise/plan/online_chain.h"
 #include "reprise/plan/revolve.h"
 #include "reprise/simulate/simulate.h"
 #include "reprise/trace/error.h"
@@ -34,16 +34,46 @@ Bytes most_states(const SchedulePointer& schedule, Id layers) {
 
 // ---- every n ----
 
-TEST(EverySchedule, RemembersTheStateBeforeEveryNthLayer) {
+// The number of states that forward with one of them every so many layers leaves remembered.
+std::uint64_t remembered_every(int layers, int apart) {
+  const int segments = (layers + apart - 1) / apart;
+  return static_cast<std::uint64_t>(layers - (segments - 1) * (apart - 1));
+}
+
+TEST(EverySchedule, RemembersTheStateBeforeEveryNthLayerAndAllBehindTheLastOfThem) {
   const Toy toy;
   for (const int layers : {1, 7, 12, 13}) {
     for (const int n : {1, 2, 3, 5, 20}) {
       auto chain = toy.chain(layers);
       chain.schedule(schedule::every(n));
       (void)chain.forward(input);
-      EXPECT_EQ(chain.statistics().remembered, static_cast<std::uint64_t>((layers + n - 1) / n));
-      for (Id k = 0; k + 1 < layers; ++k) EXPECT_EQ(chain.remembers(k), (k + 1) % n == 0) << k;
+      EXPECT_EQ(chain.statistics().remembered, remembered_every(layers, n));
+      const int last = (layers - 1) / n * n;
+      for (Id k = 0; k + 1 < layers; ++k) EXPECT_EQ(chain.remembers(k), (k + 1) % n == 0 || k >= last) << k;
     }
+  }
+}
+
+TEST(EverySchedule, ReplaysEverySegmentButTheLastOnce) {
+  struct Case {
+    int layers, n;
+    std::uint64_t replays, with_tapes;
+  };
+  for (const auto& [layers, n, replays, with_tapes] :
+       {Case{4, 4, 0, 0}, {12, 3, 6, 9}, {12, 4, 6, 8}, {100, 10, 81, 90}, {48, 48, 0, 0}, {13, 4, 9, 12}}) {
+    const Toy toy;
+    auto chain = toy.chain(layers);
+    chain.schedule(schedule::every(n, std::nullopt));
+    (void)chain.forward(input);
+    chain.backward(seed);
+    EXPECT_EQ(chain.statistics().replays, replays) << layers << " every " << n;
+    Chain<Numbers, Numbers, Numbers> taped(
+        layers, [](int, const Numbers& x, Numbers*) { return x; },
+        [](int, const Numbers&, const Numbers&, Numbers gradient) { return gradient; });
+    taped.schedule(schedule::every(n, std::nullopt));
+    (void)taped.forward(input);
+    taped.backward(seed);
+    EXPECT_EQ(taped.statistics().replays, with_tapes) << layers << " every " << n;
   }
 }
 
@@ -55,9 +85,11 @@ TEST(EverySchedule, WithAMaximumRemembersStatesFurtherApartAndNeverMoreThanThat)
       chain.schedule(schedule::every(1, maximum));
       const auto plain = toy.plain(first_layers(layers), input, seed);
       (void)chain.forward(input);
-      EXPECT_LE(chain.statistics().remembered, static_cast<std::uint64_t>(maximum));
       const int apart = (layers + maximum - 1) / maximum;
-      for (Id k = 0; k + 1 < layers; ++k) EXPECT_EQ(chain.remembers(k), (k + 1) % apart == 0);
+      EXPECT_EQ(chain.statistics().remembered, remembered_every(layers, apart));
+      const int last = (layers - 1) / apart * apart;
+      EXPECT_LE(last / apart + 1, maximum);
+      for (Id k = 0; k + 1 < layers; ++k) EXPECT_EQ(chain.remembers(k), (k + 1) % apart == 0 || k >= last);
       EXPECT_EQ(chain.backward(seed), plain.gradient);
     }
   }
@@ -67,13 +99,13 @@ TEST(EverySchedule, HasADefaultOfFourAndAMaximumOfSixtyFour) {
   const Toy toy;
   auto chain = toy.chain(256);
   (void)chain.forward(input);
-  EXPECT_EQ(chain.statistics().remembered, 64u);
+  EXPECT_EQ(chain.statistics().remembered, remembered_every(256, 4));
   auto longer = toy.chain(257);
   (void)longer.forward(input);
-  EXPECT_EQ(longer.statistics().remembered, 52u);  // every five
+  EXPECT_EQ(longer.statistics().remembered, remembered_every(257, 5));
   longer.schedule(schedule::every(4, std::nullopt));
   (void)longer.forward(input);
-  EXPECT_EQ(longer.statistics().remembered, 65u);
+  EXPECT_EQ(longer.statistics().remembered, remembered_every(257, 4));
 }
 
 TEST(EverySchedule, ReplaysEachLayerAtMostOnce) {
@@ -196,7 +228,8 @@ TEST(SelectiveSchedule, RemembersAStateWhenRebuildingItWouldCostTheThreshold) {
   chain.schedule(schedule::selective(10));
   const double costs[] = {4, 4, 4, 20, 1, 1, 1, 100};
   Numbers state = input;
-  for (Id k = 0; k < 8; ++k) state = chain.forward(k, state, costs[k]);
+  ChainLoop loop(chain);
+  for (Id k = 0; k < 8; ++k) state = loop.forward(state, costs[k]);
   for (Id k = 0; k < 7; ++k) EXPECT_EQ(chain.remembers(k), k == 2 || k == 3) << k;
   EXPECT_EQ(chain.backward(seed), toy.plain(first_layers(8), input, seed).gradient);
 }
@@ -329,23 +362,15 @@ TEST(BudgetSchedule, ExecutedOnMeasuredSizesStaysWithinTheBudgetBitForBit) {
   }
 }
 
-TEST(BudgetSchedule, NeedsSizesAndRefusesAStateThatHasOutgrownThem) {
+TEST(BudgetSchedule, NeedsSizesOfAllLayers) {
   auto chain = funnel(6);
   chain.schedule(schedule::budget(100'000));
   EXPECT_THROW((void)chain.forward(input), ChainError);
   chain.measure(input);
   EXPECT_NO_THROW((void)chain.forward(input));
-  ChainForm smaller = chain.sizes();
-  smaller.layers[3].state -= 8;
-  chain.sizes(smaller);
-  try {
-    (void)chain.forward(input);
-    ADD_FAILURE();
-  } catch (const ChainError& error) {
-    EXPECT_NE(std::string(error.what()).find("the state after layer 3"), std::string::npos) << error.what();
-  }
-  smaller.layers.pop_back();
-  EXPECT_THROW(chain.sizes(smaller), BadOption);
+  ChainForm fewer = chain.sizes();
+  fewer.layers.pop_back();
+  EXPECT_THROW(chain.sizes(fewer), BadOption);
 }
 
 // ---- plans ----

@@ -2,10 +2,13 @@
 // gradient.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <cstdint>
 #include <map>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "reprise/chain/chain.h"
@@ -69,6 +72,17 @@ inline std::vector<int> first_layers(int count) {
   std::vector<int> result;
   for (int k = 0; k < count; ++k) result.push_back(k);
   return result;
+}
+
+// Expects a ChainError that says this, among other things.
+template <class Work>
+void expect_chain_error(const Work& work, const std::string& part) {
+  try {
+    work();
+    ADD_FAILURE() << "no error: " << part;
+  } catch (const ChainError& error) {
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
 }
 
 }  // namespace reprise::testing

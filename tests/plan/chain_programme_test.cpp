@@ -1,4 +1,4 @@
-#include "reprise/plan/chain_programme.h"
+#include "plan/chains/chain_programme.h"
 
 #include <gtest/gtest.h>
 
@@ -106,6 +106,42 @@ TEST(ChainProgramme, RoundingIsReportedAndExactWhenSizesDivideEvenly) {
   ASSERT_TRUE(rounded);
   EXPECT_FALSE(rounded->exact);
   EXPECT_GE(rounded->cost, exact->cost);
+}
+
+TEST(ChainProgramme, WithFewLongPartsIsValidNeverBetterThanWithAllAndTheSameIfThereAreAll) {
+  int all = 0, equal = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    testing::Random random(seed);
+    const Trace trace = testing::chain_trace(testing::random_chain(seed, random.between(2, 40)));
+    const Timeline timeline(trace);
+    const ChainShape chain = chain_of(trace, timeline, "chain");
+    const auto problem = measure_chain(trace, timeline, chain);
+    const int layers = static_cast<int>(problem.layers.size());
+    const Bytes budget = random.between(8, 120);
+    const auto exact = solve_chain(problem, budget);
+    LongParts parts{random.between(1, 6), {}}, every{random.between(1, 6), {}};
+    for (int t = 1; t <= layers; ++t) {
+      every.end_with.push_back(t);
+      if (random.chance(0.3)) parts.end_with.push_back(t);
+    }
+    const auto same = solve_chain(problem, budget, {.long_parts = every});
+    ASSERT_EQ(same.has_value(), exact.has_value()) << seed;
+    if (exact) EXPECT_EQ(same->cost, exact->cost) << seed;
+    const auto fewer = solve_chain(problem, budget, {.long_parts = parts});
+    if (!fewer) continue;
+    ASSERT_TRUE(exact.has_value()) << seed;
+    EXPECT_GE(fewer->cost, exact->cost) << seed;
+    EXPECT_LE(fewer->peak, budget) << seed;
+    EXPECT_EQ(testing::execute_steps(fewer->steps, layers).mistake, "");
+    const Plan plan = plan_of_steps(trace, timeline, chain, fewer->steps, std::nullopt, budget);
+    const Simulation simulation = simulate(trace, plan, {});
+    ASSERT_TRUE(simulation.valid()) << "seed " << seed << ": " << simulation.broken->sentence;
+    EXPECT_LE(simulation.cost, fewer->cost) << seed;
+    ++all;
+    equal += fewer->cost == exact->cost;
+  }
+  EXPECT_GT(all, 150);
+  EXPECT_GT(equal, all / 2);
 }
 
 TEST(ChainProgramme, CostNeverRisesWithTheBudget) {

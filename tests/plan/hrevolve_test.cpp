@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 #include <queue>
 
 #include "plan/planners.h"
 #include "reprise/plan/revolve.h"
 #include "reprise/trace/error.h"
+#include "support/cases.h"
 #include "support/chains.h"
 #include "support/random_trace.h"
 
@@ -126,6 +128,58 @@ TEST(HRevolve, IsNeverBetterThanTheBestOrderOfStepsAndMostlyIsIt) {
   EXPECT_GE(equal, all * 9 / 10) << "of " << all;
 }
 
+// The recurrence as it is written in books, looking at every distance.
+double cost_by_recurrence(const HRevolveProblem& problem) {
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  const auto layers = static_cast<std::size_t>(problem.layers);
+  std::vector<double> without(layers + 1, infinite);  // by layers: on faster levels alone
+  without[1] = problem.backward_cost;
+  for (const StorageLevel& level : problem.levels) {
+    std::vector<double> fresh = without;
+    for (int slot = 0; slot < level.slots; ++slot) {
+      std::vector<double> stored = without, next = without;
+      for (std::size_t l = 2; l <= layers; ++l) {
+        for (std::size_t x = 1; x < l; ++x) {
+          const double there = static_cast<double>(x) * problem.forward_cost + level.read_cost;
+          stored[l] = std::min(stored[l], there + stored[x] + fresh[l - x]);
+        }
+      }
+      for (std::size_t l = 1; l <= layers; ++l) next[l] = std::min(next[l], level.write_cost + stored[l]);
+      if (next == fresh) break;
+      fresh = std::move(next);
+    }
+    without = std::move(fresh);
+  }
+  return without[layers];
+}
+
+TEST(HRevolve, LooksAtFewDistancesAndCostsWhatLookingAtAllOfThemDoes) {
+  testing::Random random(11);
+  for (int i = 0; i < static_cast<int>(testing::cases(150)); ++i) {
+    HRevolveProblem problem = memory_and_disk(random.between(1, i % 10 == 0 ? 1500 : 400), random.between(0, 6),
+                                              random.between(1, i % 3 == 0 ? 40 : 6), 0);
+    problem.forward_cost = random.chance(0.5) ? 1 : random.between(1, 400) / 128.0;
+    problem.backward_cost = random.between(0, 4);
+    const double unit = random.chance(0.5) ? 1 : 0.125;
+    StorageLevel& disk = problem.levels[1];
+    disk.write_cost = random.between(0, 200) * unit;
+    disk.read_cost = random.between(0, 200) * unit;
+    if (random.chance(0.2)) problem.levels[0].write_cost = problem.levels[0].read_cost = random.between(1, 9) * unit;
+    if (random.chance(0.3)) problem.levels.push_back({random.between(0, 4), 300, 200});
+    const double expected = cost_by_recurrence(problem);
+    EXPECT_NEAR(hrevolve_cost(problem), expected, 1e-9 * expected) << i;
+    const int levels = static_cast<int>(problem.levels.size());
+    const auto report = testing::execute_steps(hrevolve_schedule(problem), problem.layers, levels);
+    ASSERT_EQ(report.mistake, "") << i;
+    double cost = report.advances * problem.forward_cost + problem.layers * problem.backward_cost;
+    for (int k = 0; k < levels; ++k) {
+      cost += report.writes[k] * problem.levels[k].write_cost + report.reads[k] * problem.levels[k].read_cost;
+      EXPECT_LE(report.most_stored[k], problem.levels[k].slots) << i;
+    }
+    EXPECT_NEAR(cost, expected, 1e-9 * expected) << i;
+  }
+}
+
 TEST(HRevolve, NumbersThatCannotBeAreErrors) {
   EXPECT_THROW((void)hrevolve_cost(memory_and_disk(5, 0, 0, 1)), BadOption);
   EXPECT_THROW((void)hrevolve_cost(memory_and_disk(-5, 1, 1, 1)), BadOption);
@@ -143,7 +197,7 @@ TEST(PlanHRevolve, CostsWhatTheTableSays) {
     trace.tiers = {testing::disk_for(trace, 2, 2)};
     trace.tiers[0].capacity = 5;
     PlanOptions options;
-    options.slots = 5;
+    options.planner = HRevolvePlanner{5};
     const Simulation simulation = simulate(trace, *plan_hrevolve(trace, options), any_budget);
     ASSERT_TRUE(simulation.valid()) << simulation.broken->sentence;
     // With one taping step for each layer, and backward at cost 1.
@@ -193,7 +247,7 @@ TEST(PlanHRevolve, IsValidOnRandomChains) {
     trace.tiers = {disk};
     PlanOptions options;
     options.budget = random.between(1, 60);
-    if (random.chance(0.5)) options.slots = random.between(1, 6);
+    if (random.chance(0.5)) options.planner = HRevolvePlanner{random.between(1, 6)};
     try {
       const Simulation simulation = simulate(trace, *plan_hrevolve(trace, options), any_budget);
       ASSERT_TRUE(simulation.valid()) << "seed " << seed << ": " << simulation.broken->sentence;

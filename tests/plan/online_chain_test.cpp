@@ -1,4 +1,4 @@
-#include "reprise/plan/online_chain.h"
+#include "plan/chains/online_chain.h"
 
 #include <gtest/gtest.h>
 
@@ -14,6 +14,7 @@
 #include "reprise/trace/error.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using States = std::vector<std::int32_t>;

@@ -49,6 +49,15 @@ void expect_explained(const Trace& trace, const PlanResult& result) {
   if (result.planner == "best") ASSERT_GT(*result.smallest_feasible, result.budget);
 }
 
+// The planner of this name, with this for its own option if it has one.
+PlannerChoice with_option(const std::string& name, int option) {
+  if (name == "segments") return SegmentsPlanner{.count = option};
+  if (name == "every") return EveryPlanner{option};
+  if (name == "revolve") return RevolvePlanner{option};
+  if (name == "h-revolve") return HRevolvePlanner{option};
+  return name;
+}
+
 TEST(EveryPlanner, ReturnsAProvenPlanOrRefuses) {
   std::map<std::string, std::map<std::string, int>> seen;
   for (const CaseKind kind : all_kinds()) {
@@ -66,26 +75,22 @@ TEST(EveryPlanner, ReturnsAProvenPlanOrRefuses) {
       const Bytes low = floor_of(trace).bytes, high = keep_everything(trace).budget;
       for (const PlannerInfo& planner : planners()) {
         PlanOptions options;
-        options.planner = planner.name;
+        const std::string name_of_planner(planner.name);
+        options.planner = random.chance(0.5) ? with_option(name_of_planner, random.between(1, 5)) : name_of_planner;
         options.budget = low + (high - low) * random.between(-5, 105) / 100;
         options.moves = random.below(2'000);
         options.bounds = random.chance(0.3);
         options.seed = seed;
-        if (random.chance(0.5)) {
-          options.segments = random.between(1, 5);
-          options.every = random.between(1, 5);
-          options.slots = random.between(1, 5);
-        }
-        SCOPED_TRACE(std::string(name(kind)) + ", seed " + std::to_string(seed) + ", planner " + options.planner +
+        SCOPED_TRACE(std::string(name(kind)) + ", seed " + std::to_string(seed) + ", planner " + name_of_planner +
                      ", budget " + std::to_string(options.budget) + ", moves " + std::to_string(*options.moves));
         try {
           const PlanResult result = make_plan(trace, options);
-          ++seen[options.planner][name(result.status)];
+          ++seen[name_of_planner][name(result.status)];
           ASSERT_EQ(result.keep_everything_peak, high);
           ASSERT_EQ(result.floor, low);
           result.has_plan() ? expect_proven(trace, options, result) : expect_explained(trace, result);
         } catch (const BadOption& error) {
-          ++seen[options.planner]["bad option"];
+          ++seen[name_of_planner]["bad option"];
           ASSERT_STRNE(error.what(), "");
         } catch (const std::exception& error) {
           FAIL() << error.what() << "\n" << to_json(trace);
@@ -115,8 +120,7 @@ TEST(Best, IsAtLeastAsGoodAsEveryOtherPlanner) {
       for (const PlannerInfo& planner : planners()) {
         SCOPED_TRACE(std::string(name(kind)) + ", seed " + std::to_string(40 + seed) + ", planner " +
                      std::string(planner.name));
-        options.planner = planner.name;
-        options.segments = options.every = options.slots = 3;
+        options.planner = with_option(std::string(planner.name), 3);
         try {
           const PlanResult other = make_plan(trace, options);
           if (!other.has_plan()) continue;

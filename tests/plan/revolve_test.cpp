@@ -104,7 +104,7 @@ TEST(PlanRevolve, RunsAndReplaysAsManyStepsAsTheClosedForm) {
       form.events = events;
       const Trace trace = testing::chain_trace(form);
       PlanOptions options;
-      options.slots = slots;
+      options.planner = RevolvePlanner{slots};
       const Simulation simulation = simulate(trace, *plan_revolve(trace, options), any_budget);
       ASSERT_TRUE(simulation.valid()) << simulation.broken->sentence;
       EXPECT_EQ(simulation.cost, steps);
@@ -120,7 +120,7 @@ TEST(PlanRevolve, NeedsTwoBytesMoreThanSlotsAndIsNeverBetterThanTheBestPlan) {
     const Trace trace = testing::graph_chain(layers);
     for (int slots = 1; slots <= layers - 2; ++slots) {
       PlanOptions options;
-      options.slots = slots;
+      options.planner = RevolvePlanner{slots};
       const Simulation simulation = simulate(trace, *plan_revolve(trace, options), any_budget);
       ASSERT_TRUE(simulation.valid());
       EXPECT_LE(simulation.peak, slots + 2);
@@ -194,7 +194,7 @@ TEST(PlanRevolve, SaysWhichMomentIsNotInAChain) {
 
 TEST(PlanRevolve, OptionsThatCannotBeAreErrors) {
   PlanOptions options;
-  options.slots = 0;
+  options.planner = RevolvePlanner{0};
   EXPECT_THROW((void)plan_revolve(testing::graph_chain(5), options), BadOption);
 }
 

@@ -153,11 +153,10 @@ TEST(PlanSegments, SaysWhatItNeeds) {
   const Trace trace = four_layers();
   EXPECT_THROW((void)plan_segments(trace, {}), BadOption);
   PlanOptions both;
-  both.segments = 2;
-  both.ranges = {{0, 1}};
+  both.planner = SegmentsPlanner{.count = 2, .ranges = {{0, 1}}};
   EXPECT_THROW((void)plan_segments(trace, both), BadOption);
   PlanOptions every;
-  every.every = 0;
+  every.planner = EveryPlanner{0};
   EXPECT_THROW((void)plan_every(trace, every), BadOption);
 }
 
@@ -172,15 +171,17 @@ TEST(PlanSegments, IsValidOnRandomTraces) {
       const Id operators = forward_operators(trace);
       testing::Random random(seed);
       std::vector<PlanOptions> all(4);
-      all[0].segments = operators == 0 ? 0 : random.between(0, operators);
-      all[1].every = random.between(1, 6);
+      all[0].planner = SegmentsPlanner{.count = operators == 0 ? 0 : random.between(0, operators)};
+      all[1].planner = EveryPlanner{random.between(1, 6)};
+      SegmentsPlanner by_ranges;
       for (int i = 0; i < 3 && operators > 0; ++i) {
         const Id first = random.between(0, operators - 1);
-        all[2].ranges.push_back({first, random.between(first, operators - 1)});
+        by_ranges.ranges.push_back({first, random.between(first, operators - 1)});
       }
-      all[3].segments = std::min<Id>(operators, 1);
+      all[2].planner = by_ranges;
+      all[3].planner = SegmentsPlanner{.count = std::min<Id>(operators, 1)};
       for (std::size_t i = 0; i < all.size(); ++i) {
-        if (i == 2 && all[i].ranges.empty()) continue;
+        if (i == 2 && by_ranges.ranges.empty()) continue;
         const auto plan = i == 1 ? plan_every(trace, all[i]) : plan_segments(trace, all[i]);
         const Simulation simulation = simulate(trace, *plan, any_budget);
         ASSERT_TRUE(simulation.valid()) << "seed " << seed << ": " << simulation.broken->sentence;

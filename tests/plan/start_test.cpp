@@ -156,7 +156,7 @@ TEST(PlanStart, IsIgnoredByOtherPlanners) {
       continue;
     }
     PlanOptions options = options_for(keep_everything(trace).budget, 1'000);
-    options.planner = planner.name;
+    options.planner = std::string(planner.name);
     const PlanResult without = make_plan(trace, options);
     options.start = start;
     EXPECT_EQ(make_plan(trace, options).plan, without.plan) << planner.name;

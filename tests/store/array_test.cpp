@@ -11,9 +11,10 @@
 namespace reprise {
 namespace {
 
-constexpr Element all_elements[] = {Element::float32, Element::float64, Element::int8,  Element::int16,
-                                    Element::int32,   Element::int64,   Element::uint8, Element::uint16,
-                                    Element::uint32,  Element::uint64};
+constexpr Element all_elements[] = {Element::float32,  Element::float64,   Element::int8,      Element::int16,
+                                    Element::int32,    Element::int64,     Element::uint8,     Element::uint16,
+                                    Element::uint32,   Element::uint64,    Element::boolean,   Element::float16,
+                                    Element::bfloat16, Element::complex64, Element::complex128};
 
 template <class Make>
 std::string error_of(Make make) {
@@ -37,12 +38,15 @@ TEST(Array, ElementsHaveTheNamesAndBytesOfTheirTypes) {
   static_assert(element_of<std::int64_t>() == Element::int64);
   static_assert(element_of<long long>() == Element::int64);
   static_assert(element_of<unsigned long long>() == Element::uint64);
-  static_assert(!Number<bool> && !Number<char> && !Number<wchar_t> && !Number<char32_t> && !Number<long double>);
+  static_assert(element_of<bool>() == Element::boolean);
+  static_assert(element_of<std::complex<float>>() == Element::complex64);
+  static_assert(element_of<std::complex<double>>() == Element::complex128);
+  static_assert(!Number<char> && !Number<wchar_t> && !Number<char32_t> && !Number<long double>);
 
   for (const Element element : all_elements) {
     // The name ends with the number of bits.
     const std::string text = name(element);
-    EXPECT_TRUE(text.ends_with(std::to_string(8 * bytes_of(element)))) << text;
+    if (element != Element::boolean) EXPECT_TRUE(text.ends_with(std::to_string(8 * bytes_of(element)))) << text;
     EXPECT_EQ(is_integer(element), text.find("int") != std::string::npos) << text;
   }
   EXPECT_STREQ(name(static_cast<Element>(77)), "?");

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -16,12 +17,26 @@
 #include <vector>
 
 #include "reprise/store/store.h"
+#include "support/temporary_folder.h"
 
 namespace reprise::testing {
 
 // ---- a file system --------------------------------------------------------------------------------------------------
 
-enum class FileOperation { make_folder, list, remove_file, remove_folder, lock, create, open, write, read, close };
+enum class FileOperation {
+  make_folder,
+  list,
+  remove_file,
+  remove_folder,
+  lock,
+  create,
+  open,
+  write,
+  read,
+  close,
+  sync,
+  rename
+};
 
 // The machine's, with a hook before every operation and an account of what is on disk.
 class WatchedFiles : public FileSystem {
@@ -57,6 +72,13 @@ class WatchedFiles : public FileSystem {
     bytes_ -= files_[path];
     files_.erase(path);
   }
+  void rename_file(const std::filesystem::path& from, const std::filesystem::path& to) override {
+    enter(FileOperation::rename, from);
+    machine().rename_file(from, to);
+    const std::lock_guard lock(mutex_);
+    files_[to] = files_[from];
+    files_.erase(from);
+  }
   void remove_folder(const std::filesystem::path& path) override {
     enter(FileOperation::remove_folder, path);
     machine().remove_folder(path);
@@ -91,6 +113,9 @@ class WatchedFiles : public FileSystem {
       files_.enter(FileOperation::read, path_);
       return file_->read(offset, bytes.first(std::min(bytes.size(), files_.most_at_once)));
     }
+    void sync() override {
+      files_.enter(FileOperation::sync, path_);  // and nothing else: no test ends the machine
+    }
     void close() override {
       files_.enter(FileOperation::close, path_);
       file_->close();
@@ -113,7 +138,7 @@ class WatchedFiles : public FileSystem {
     peak_ = std::max(peak_, bytes_);
   }
 
-  std::atomic<int> counts_[10] = {};
+  std::atomic<int> counts_[12] = {};
   mutable std::mutex mutex_;
   std::map<std::filesystem::path, Bytes> files_;
   Bytes bytes_ = 0;
@@ -236,6 +261,57 @@ std::string message_of(Call call) {
   }
   ADD_FAILURE() << "nothing was thrown";
   return {};
+}
+
+// ---- options and sizes ----------------------------------------------------------------------------------------------
+
+inline std::vector<Key> keys(std::initializer_list<Key> keys) {
+  return keys;
+}
+
+inline constexpr Bytes file_header = 32;  // of a file
+
+// Room for this many arrays of ten floats.
+constexpr Bytes tens(int many) {
+  return many * 40;
+}
+constexpr Bytes files_of_ten(int many) {
+  return many * (40 + file_header);
+}
+
+inline StoreOptions with_memory(Bytes memory, GiveUp rule = GiveUp::oldest) {
+  return {.memory = memory, .remember = remember::all(), .give_up = rule};
+}
+
+inline StoreOptions with_both_tiers(const TemporaryFolder& folder, Bytes memory, Bytes disk = largest_bytes,
+                                    GiveUp rule = GiveUp::oldest) {
+  StoreOptions options = with_memory(memory, rule);
+  options.disk = DiskTier{.folder = folder.path(), .budget = disk};
+  return options;
+}
+
+// ---- what is on disk, and what fails there --------------------------------------------------------------------------
+
+// Folders of stores.
+inline std::vector<std::filesystem::path> store_folders(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) found.push_back(entry.path());
+  return found;
+}
+
+inline void expect_contains(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "\"" << part << "\" is not in: " << text;
+}
+
+// Fails the next operations of this kind.
+inline void fail_next(WatchedFiles& files, FileOperation kind, int code, int times = 1) {
+  files.before = [&files, kind, code, left = times](FileOperation operation,
+                                                    const std::filesystem::path& path) mutable {
+    if (operation == kind && left > 0) {
+      --left;
+      throw FileError("test", path, code);
+    }
+  };
 }
 
 }  // namespace reprise::testing

@@ -14,39 +14,20 @@
 namespace reprise {
 namespace {
 
+using testing::file_header;
+using testing::files_of_ten;
 using testing::HookedCodec;
 using testing::in_memory;
+using testing::keys;
 using testing::message_of;
 using testing::numbers;
 using testing::on_disk;
 using testing::TemporaryFolder;
+using testing::tens;
 using ::testing::Test;
 using testing::TrimCodec;
-
-constexpr Bytes header = 32;  // of a file
-
-// Room for this many arrays of ten floats.
-constexpr Bytes tens(int many) {
-  return many * 40;
-}
-constexpr Bytes files_of_ten(int many) {
-  return many * (40 + header);
-}
-
-StoreOptions with_memory(Bytes memory, GiveUp rule = GiveUp::oldest) {
-  return {.memory = memory, .remember = remember::all(), .give_up = rule};
-}
-
-StoreOptions with_disk(const TemporaryFolder& folder, Bytes memory, Bytes disk = largest_bytes,
-                       GiveUp rule = GiveUp::oldest) {
-  StoreOptions options = with_memory(memory, rule);
-  options.disk = DiskTier{.folder = folder.path(), .budget = disk};
-  return options;
-}
-
-std::vector<Key> keys(std::initializer_list<Key> keys) {
-  return keys;
-}
+using testing::with_both_tiers;
+using testing::with_memory;
 
 // ---- values and keys ------------------------------------------------------------------------------------------------
 
@@ -132,7 +113,7 @@ TEST(Store, ErasesAndSaysWhetherThereWasOne) {
 
 TEST(Store, ClearsEverythingAndGoesOnCounting) {
   const TemporaryFolder folder;
-  Store store(with_disk(folder, tens(1)));
+  Store store(with_both_tiers(folder, tens(1)));
   store.put("a", numbers(10));
   store.put("b", numbers(10));
   EXPECT_GT(store.bytes(TierKind::disk), 0);
@@ -148,7 +129,7 @@ TEST(Store, ClearsEverythingAndGoesOnCounting) {
 
 TEST(Store, DescribesAValue) {
   const TemporaryFolder folder;
-  Store store(with_disk(folder, tens(1)));
+  Store store(with_both_tiers(folder, tens(1)));
   store.put("a", numbers(10), {.cost = 2.5, .codec = &codec("half")});
   const Description in_memory = store.describe("a");
   EXPECT_EQ(in_memory.number, 0u);
@@ -186,9 +167,11 @@ TEST(Store, RemembersAllOrNoneOrEveryNth) {
   EXPECT_THROW((void)remember::every(0), BadOption);
 }
 
-TEST(Store, RemembersWhatIsCostlyUnlessToldOtherwise) {
-  Store store;
-  EXPECT_EQ(remembered(store, 4, 50), (std::vector{2, 3}));
+TEST(Store, RemembersEverythingUnlessToldOtherwise) {
+  Store store({.memory = 1000});
+  EXPECT_EQ(remembered(store, 4), (std::vector{0, 1, 2, 3}));
+  Store costly({.remember = remember::costly()});
+  EXPECT_EQ(remembered(costly, 4, 50), (std::vector{2, 3}));
   Store cheaper({.remember = remember::costly(40)});
   EXPECT_EQ(remembered(cheaper, 4, 40), (std::vector{1, 2, 3}));
 }
@@ -423,7 +406,7 @@ TEST(Store, RefusesWhatACodecClaimsToHaveWrittenBehindItsRoom) {
 
 TEST(Store, MovesToDiskWhatLeavesMemory) {
   const TemporaryFolder folder;
-  Store store(with_disk(folder, tens(2)));
+  Store store(with_both_tiers(folder, tens(2)));
   for (int i = 0; i < 5; ++i) store.put(i, numbers(10, i));
   EXPECT_EQ(store.size(), 5u);
   EXPECT_TRUE(on_disk(store, 2));
@@ -440,19 +423,19 @@ TEST(Store, MovesToDiskWhatLeavesMemory) {
 
 TEST(Store, MovesCodedValuesAsTheyAre) {
   const TemporaryFolder folder;
-  StoreOptions options = with_disk(folder, 50);
+  StoreOptions options = with_both_tiers(folder, 50);
   options.codec = &codec("half");
   Store store(std::move(options));
   const std::vector<float> exact_in_half = {0.5f, 1.0f, -2.0f, 1024.0f};
   for (int i = 0; i < 10; ++i) store.put(i, exact_in_half);
-  EXPECT_EQ(store.bytes(TierKind::disk), 4 * (8 + header));
+  EXPECT_EQ(store.bytes(TierKind::disk), 4 * (8 + file_header));
   EXPECT_EQ(store.get(0).to_vector<float>(), exact_in_half);
   EXPECT_EQ(store.take(0).to_vector<float>(), exact_in_half);
 }
 
 TEST(Store, ReadsCodedValuesFromDiskAlsoWhenMemoryIsFull) {
   const TemporaryFolder folder;
-  Store store(with_disk(folder, tens(1)));
+  Store store(with_both_tiers(folder, tens(1)));
   const std::vector<float> exact_in_half = {0.5f, 1.0f, -2.0f, 1024.0f};
   store.put("a", exact_in_half, {.codec = &codec("half")});
   store.put("full", numbers(10));
@@ -468,7 +451,7 @@ TEST(Store, ReadsCodedValuesFromDiskAlsoWhenMemoryIsFull) {
 
 TEST(Store, ForgetsOnDiskByTheSameRule) {
   const TemporaryFolder folder;
-  Store oldest(with_disk(folder, tens(1), files_of_ten(2)));
+  Store oldest(with_both_tiers(folder, tens(1), files_of_ten(2)));
   for (int i = 0; i < 4; ++i) oldest.put(i, numbers(10, i));
   EXPECT_FALSE(oldest.contains(0));
   EXPECT_TRUE(on_disk(oldest, 1));
@@ -476,7 +459,7 @@ TEST(Store, ForgetsOnDiskByTheSameRule) {
   EXPECT_EQ(oldest.statistics().evictions, 3u);
   EXPECT_EQ(oldest.statistics().peak_disk_bytes, files_of_ten(2));
 
-  Store cheapest(with_disk(folder, tens(1), files_of_ten(2), GiveUp::cheapest));
+  Store cheapest(with_both_tiers(folder, tens(1), files_of_ten(2), GiveUp::cheapest));
   for (int i = 0; i < 4; ++i) cheapest.put(i, numbers(10, i), i == 1 ? 1 : 100);
   EXPECT_FALSE(cheapest.contains(1));
   EXPECT_TRUE(on_disk(cheapest, 0));
@@ -484,7 +467,7 @@ TEST(Store, ForgetsOnDiskByTheSameRule) {
 
 TEST(Store, ForgetsWhatMemoryGivesUpIfItIsLargerThanTheDisk) {
   const TemporaryFolder folder;
-  Store store(with_disk(folder, tens(2), files_of_ten(1)));
+  Store store(with_both_tiers(folder, tens(2), files_of_ten(1)));
   store.put("small", numbers(10));
   store.put("small too", numbers(10));
   store.put("large", numbers(20));  // both leave, and the disk has room for one
@@ -498,7 +481,7 @@ TEST(Store, ForgetsWhatMemoryGivesUpIfItIsLargerThanTheDisk) {
 
 TEST(Store, PutsWhatIsTooLargeForMemoryStraightOnDisk) {
   const TemporaryFolder folder;
-  StoreOptions options = with_disk(folder, tens(2));
+  StoreOptions options = with_both_tiers(folder, tens(2));
   options.codec = &codec("half");
   Store store(std::move(options));
   store.put("a", numbers(10), {.codec = &codec("exact")});
@@ -517,7 +500,7 @@ TEST(Store, PutsWhatIsTooLargeForMemoryStraightOnDisk) {
 
 TEST(Store, DoesNotCountTheExactCodecAsKeptExactly) {
   const TemporaryFolder folder;
-  StoreOptions options = with_disk(folder, tens(2));
+  StoreOptions options = with_both_tiers(folder, tens(2));
   options.codec = &codec("exact");
   Store store(std::move(options));
   store.put("large", numbers(100));
@@ -526,7 +509,7 @@ TEST(Store, DoesNotCountTheExactCodecAsKeptExactly) {
 
 TEST(Store, ThrowsIfAValueIsLargerThanBothBudgets) {
   const TemporaryFolder folder;
-  Store store(with_disk(folder, tens(2), tens(3)));
+  Store store(with_both_tiers(folder, tens(2), tens(3)));
   const std::string message = message_of<DoesNotFit>([&] { store.put("a", numbers(25)); });
   EXPECT_NE(message.find("memory is 80, of the disk 120"), std::string::npos) << message;
   EXPECT_EQ(store.put("b", numbers(22)), PutResult::stored);  // 88 bytes and a header
@@ -534,7 +517,7 @@ TEST(Store, ThrowsIfAValueIsLargerThanBothBudgets) {
 
 TEST(Store, PutsOnDiskWhatMemoryHasNoRoomForIfNothingMayBeGivenUp) {
   const TemporaryFolder folder;
-  Store store(with_disk(folder, tens(1), files_of_ten(2), GiveUp::nothing));
+  Store store(with_both_tiers(folder, tens(1), files_of_ten(2), GiveUp::nothing));
   EXPECT_EQ(store.put("a", numbers(10)), PutResult::stored);
   EXPECT_EQ(store.put("b", numbers(10)), PutResult::stored);
   EXPECT_EQ(store.put("c", numbers(10)), PutResult::stored);
@@ -550,7 +533,7 @@ TEST(Store, PutsOnDiskWhatMemoryHasNoRoomForIfNothingMayBeGivenUp) {
 
 TEST(Store, ReplacesAcrossTiers) {
   const TemporaryFolder folder;
-  Store store(with_disk(folder, tens(1)));
+  Store store(with_both_tiers(folder, tens(1)));
   store.put("a", numbers(10));
   store.put("a", numbers(100, 1));
   EXPECT_TRUE(on_disk(store, "a"));
@@ -562,122 +545,6 @@ TEST(Store, ReplacesAcrossTiers) {
 }
 
 // ---- ahead of time --------------------------------------------------------------------------------------------------
-
-TEST(Store, PrefetchesInOrderWithoutGivingUpAnythingOnAThreadOfItsOwn) {
-  const TemporaryFolder folder;
-  Store store(with_disk(folder, tens(3)));
-  for (int i = 0; i < 6; ++i) store.put(i, numbers(10, i));
-  store.erase(4);
-  store.erase(5);
-  store.prefetch(keys({2, "not there", 3, 0, 1}));  // 3 is in memory
-  store.wait();
-  EXPECT_TRUE(in_memory(store, 2));
-  EXPECT_TRUE(in_memory(store, 0));
-  EXPECT_TRUE(on_disk(store, 1));
-  EXPECT_EQ(store.bytes(TierKind::disk), files_of_ten(1));
-  EXPECT_EQ(store.statistics().moves_to_memory, 2u);
-  store.erase(3);  // room comes free
-  store.wait();
-  EXPECT_TRUE(in_memory(store, 1));
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(store.get(i).to_vector<float>(), numbers(10, i));
-}
-
-TEST(Store, PassesOverPrefetchesLargerThanMemoryOnAThreadOfItsOwn) {
-  const TemporaryFolder folder;
-  Store store(with_disk(folder, tens(1)));
-  store.put("large", numbers(11));
-  store.put("a", numbers(10));
-  store.put("b", numbers(10));
-  store.erase("b");
-  store.prefetch(keys({"large", "a"}));
-  store.wait();
-  EXPECT_TRUE(on_disk(store, "large"));
-  EXPECT_TRUE(in_memory(store, "a"));
-}
-
-TEST(Store, GoesOnWithTheNextPrefetchIfTheOneInFrontIsGoneOnAThreadOfItsOwn) {
-  const TemporaryFolder folder;
-  Store store(with_disk(folder, tens(2)));
-  store.put("large", numbers(15));
-  store.put("small", numbers(5));
-  store.put("a", numbers(10));
-  store.put("b", numbers(10));
-  store.put("c", numbers(5));
-  store.prefetch(keys({"large", "small"}));
-  store.wait();
-  EXPECT_TRUE(on_disk(store, "large"));
-  EXPECT_TRUE(on_disk(store, "small"));
-  store.erase("large");
-  store.wait();
-  EXPECT_TRUE(in_memory(store, "small"));
-}
-
-TEST(Store, OffloadsOnAThreadOfItsOwn) {
-  const TemporaryFolder folder;
-  Store store(with_disk(folder, tens(3)));
-  for (int i = 0; i < 3; ++i) store.put(i, numbers(10, i));
-  store.offload(keys({2, "not there", 0, 2}));
-  store.wait();
-  EXPECT_TRUE(on_disk(store, 2));
-  EXPECT_TRUE(on_disk(store, 0));
-  EXPECT_TRUE(in_memory(store, 1));
-  EXPECT_EQ(store.bytes(), tens(1));
-  EXPECT_EQ(store.statistics().evictions, 2u);
-  EXPECT_EQ(store.statistics().moves_to_disk, 2u);
-  EXPECT_EQ(store.get(2).to_vector<float>(), numbers(10, 2));
-}
-
-TEST(Store, KeepsInMemoryWhatCannotBeOffloadedOnAThreadOfItsOwn) {
-  const TemporaryFolder folder;
-  Store large(with_disk(folder, tens(3), tens(1)));
-  large.put("a", numbers(10));  // with a header larger than the disk
-  large.offload(keys({"a"}));
-  large.wait();
-  EXPECT_TRUE(in_memory(large, "a"));
-  EXPECT_EQ(large.statistics().evictions, 0u);
-
-  Store full(with_disk(folder, tens(3), files_of_ten(1), GiveUp::nothing));
-  full.put("a", numbers(10));
-  full.put("b", numbers(10));
-  full.offload(keys({"a", "b"}));
-  full.wait();
-  EXPECT_TRUE(on_disk(full, "a"));
-  EXPECT_TRUE(in_memory(full, "b"));
-
-  Store forgets(with_disk(folder, tens(3), files_of_ten(1)));
-  forgets.put("a", numbers(10));
-  forgets.put("b", numbers(10));
-  forgets.offload(keys({"a", "b"}));
-  forgets.wait();
-  EXPECT_FALSE(forgets.contains("a"));
-  EXPECT_TRUE(on_disk(forgets, "b"));
-}
-
-TEST(Store, OffloadsAreMadeBeforePrefetchesAndInsteadOfThoseOfTheSameKeyOnAThreadOfItsOwn) {
-  const TemporaryFolder folder;
-  Store store(with_disk(folder, tens(1)));
-  for (int i = 0; i < 3; ++i) store.put(i, numbers(10, i));
-  store.prefetch(keys({1, 0}));
-  store.wait();
-  EXPECT_TRUE(on_disk(store, 1));
-  store.offload(keys({1, 2}));  // 2 makes room, which 1 does not want any more
-  store.wait();
-  EXPECT_TRUE(on_disk(store, 1));
-  EXPECT_TRUE(on_disk(store, 2));
-  EXPECT_TRUE(in_memory(store, 0));
-}
-
-TEST(Store, ClearForgetsPrefetchesOnAThreadOfItsOwn) {
-  const TemporaryFolder folder;
-  Store store(with_disk(folder, tens(1)));
-  for (int i = 0; i < 3; ++i) store.put(i, numbers(10, i));
-  store.prefetch(keys({0}));
-  store.clear();
-  for (int i = 0; i < 3; ++i) store.put(i, numbers(10, i));
-  store.erase(2);
-  store.wait();
-  EXPECT_TRUE(on_disk(store, 0));
-}
 
 TEST(Store, HasNothingToDoAheadOfTimeWithoutADisk) {
   Store store(with_memory(100));
@@ -692,7 +559,7 @@ TEST(Store, HasNothingToDoAheadOfTimeWithoutADisk) {
 
 TEST(Store, AnswersQuestionsAboutBytes) {
   const TemporaryFolder folder;
-  Store store(with_disk(folder, 100, 1000));
+  Store store(with_both_tiers(folder, 100, 1000));
   store.put("a", numbers(10));
   EXPECT_EQ(store.bytes(), 40);
   EXPECT_EQ(store.budget(), 100);
@@ -727,7 +594,7 @@ TEST(Store, CountsGetsHitsAndMisses) {
 
 TEST(Store, CountsFromZeroAfterAResetButKeepsWhatIsThere) {
   const TemporaryFolder folder;
-  Store store(with_disk(folder, tens(1)));
+  Store store(with_both_tiers(folder, tens(1)));
   store.put("a", numbers(10));
   store.put("b", numbers(10));
   store.put("c", numbers(5));

@@ -26,6 +26,7 @@ using testing::FileOperation;
 using testing::Gate;
 using testing::HookedCodec;
 using testing::in_memory;
+using testing::keys;
 using testing::numbers;
 using testing::on_disk;
 using testing::Random;
@@ -41,10 +42,6 @@ StoreOptions with_memory(Bytes memory, GiveUp rule = GiveUp::oldest) {
 
 StoreOptions with_disk(const TemporaryFolder& folder, Bytes memory, WatchedFiles& files) {
   return {.memory = memory, .disk = DiskTier{.folder = folder.path()}, .remember = remember::all(), .files = &files};
-}
-
-std::vector<Key> keys(std::initializer_list<Key> keys) {
-  return keys;
 }
 
 template <class Call>

@@ -17,154 +17,30 @@
 // Layers are positions, 0..n-1; closures get the number that the caller's list has at that position. State k is the one
 // before layer k: state 0 is the input, state n the result. A state "after layer k" is state k+1.
 //
+// If the caller has the loop over the layers, see loop.h.
+//
 // A chain is for one thread. When a closure throws, the exception reaches the caller, the pass is over, everything that
-// was remembered is released, and the chain can be run again.
+// was remembered is released, and the chain can be run again. (If recompute() or measure() had called it, a pass that
+// is open goes on.)
 #pragma once
 
-#include <chrono>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
-#include "reprise/chain/form.h"
-#include "reprise/chain/pass.h"
-#include "reprise/chain/places.h"
-#include "reprise/chain/schedule.h"
+#include "reprise/chain/any_chain.h"
 #include "reprise/chain/state.h"
-#include "reprise/chain/statistics.h"
-#include "reprise/store/codec.h"
-#include "reprise/trace/timeline.h"
+#include "reprise/chain/typed_states.h"
 
 namespace reprise {
 
-// The layers of a chain.
-class ChainLayers {
- public:
-  // Makes layers 0..count-1. Throws BadOption for a negative count.
-  ChainLayers(int count);
-  // Makes layers with these numbers, in any order and as often as wanted.
-  ChainLayers(std::vector<int> numbers) : numbers_(std::move(numbers)), known_(true) {}
-  // Makes as many layers as it takes, numbered from 0: forward ends when the caller decides.
-  [[nodiscard]] static ChainLayers unknown() { return ChainLayers(); }
-
-  [[nodiscard]] bool known() const { return known_; }
-  [[nodiscard]] Id size() const { return static_cast<Id>(numbers_.size()); }
-  [[nodiscard]] int number(Id position) const { return known_ ? numbers_[position] : position; }
-
- private:
-  ChainLayers() = default;
-  std::vector<int> numbers_;
-  bool known_ = false;
-};
-
-// The part of a chain that does not depend on the caller's types.
-class ChainBase {
- public:
-  // Sets the schedule, with effect from the next pass on, as all settings. The default is schedule::every(), and
-  // schedule::online(64) for an unknown number of layers.
-  void schedule(SchedulePointer);
-
-  // Switches the chain on or off. Off: every state is remembered until backward has used it, nothing is replayed, and
-  // nothing is coded or on disk.
-  void enabled(bool on) { enabled_ = on; }
-  [[nodiscard]] bool enabled() const { return enabled_; }
-
-  // Sets what layers cost and how large their states are, for schedules that need to know. Throws BadOption for another
-  // number of layers. See Chain::measure.
-  void sizes(ChainForm);
-  [[nodiscard]] const ChainForm& sizes() const { return form_; }
-
-  // Sets a function that is called after every closure.
-  void observer(std::function<void(const ChainProgress&)> observer) { observer_ = std::move(observer); }
-
-  [[nodiscard]] ChainStatistics statistics() const;
-  [[nodiscard]] StoreStatistics store_statistics(Place place) const { return places_.statistics(place); }
-
-  // Return the plan of the pass that goes on, or of the last one, and the trace it is for. A schedule that decides as
-  // it goes has a plan when backward has begun. plan() throws ChainError if there is none.
-  [[nodiscard]] const Plan& plan() const;
-  [[nodiscard]] Trace trace() const { return chain_trace(form_); }
-
- protected:
-  ChainBase(ChainLayers, bool tapes);
-  ~ChainBase();
-
-  enum class Phase : std::uint8_t { idle, forward, backward };
-
-  // Begins a new pass. Its script is made if anything has changed since the last one.
-  void begin_pass();
-  // Ends forward after this many layers.
-  void turn(Id layers);
-  // Begins backward of a pass that has run forward already, with these states remembered.
-  void begin_backward(std::span<const Id> remembered);
-  void end_pass();
-
-  // Throw ChainError unless ...
-  void require_next(Id position, const char* what) const;  // this layer is the one that is next
-  void require_layer(Id position) const;                   // there is such a layer
-  void require_known(bool known, const char* what) const;  // the number of layers is, or is not, known
-  void require_size(Id state, Bytes bytes) const {         // it is no larger than the plan was made for
-    if (sizes_matter_ && bytes > form_.state_bytes(state)) fail_size(state, bytes);
-  }
-  [[noreturn]] void fail_size(Id state, Bytes bytes) const;
-  [[noreturn]] void fail(Id position, const char* why) const;
-
-  // Count what is stored. A state may be stored in several forms at a time: as it is, in places, by hand.
-  void count_bytes(Bytes more);
-  void count_form(Id state, int more);
-  [[nodiscard]] bool is_stored(Id state) const {
-    return static_cast<std::size_t>(state) < forms_.size() && forms_[state] > 0;
-  }
-  void count_places();
-  void reset_statistics();
-  void tell(ChainProgress::Phase phase, Id position) {
-    if (observer_) {
-      observer_({phase, position, layers_.number(position), statistics_.replays, statistics_.stored});
-    }
-  }
-
-  void use_codec(const Codec*);
-  void use_disk(DiskTier, std::optional<Bytes> transit, FileSystem*);
-  void use_measured(ChainForm, std::span<const PlaceTerms> packed = {}, std::span<const PlaceTerms> disk = {});
-
-  [[nodiscard]] Id layer_count() const { return form_.size(); }  // so far
-  [[nodiscard]] Id state_of(Id value) const { return form_.tapes ? value / 2 : value; }
-  [[nodiscard]] bool is_tape(Id value) const { return form_.tapes && value % 2 != 0; }
-  [[nodiscard]] Place place_of(Id tier) const { return tier == form_.disk ? Place::disk : Place::packed; }
-
-  ChainLayers layers_;
-  ChainForm form_;
-  SchedulePointer schedule_;
-  bool enabled_ = true;
-  bool sizes_known_ = false;
-  bool sizes_matter_ = false;  // in this pass
-  std::function<void(const ChainProgress&)> observer_;
-  StatePlaces places_;
-  ChainStatistics statistics_;
-
-  // The pass.
-  Phase phase_ = Phase::idle;
-  std::optional<ChainPass> pass_;
-  std::size_t next_ = 0;        // the action that is next
-  Id position_ = 0;             // in forward the layer that is next; in backward the number of layers that are left
-  std::size_t disk_reads_ = 0;  // so far
-
- private:
-  [[nodiscard]] std::shared_ptr<const ChainScript> script();
-  void match_tiers();
-
-  std::shared_ptr<const ChainScript> script_, plain_script_;  // on and off; null: to be made
-  std::vector<std::uint8_t> forms_;                           // by state: in how many forms it is stored
-  Bytes bytes_ = 0;                                           // stored in no place
-};
+template <class State, class Gradient, class Tape>
+class ChainLoop;
 
 template <class State, class Gradient = State, class Tape = NoTape>
-class Chain : public ChainBase {
+class Chain : public AnyChain {
   static_assert(Countable<State>,
                 "a chain needs to know the bytes of its states: specialize reprise::StateTraits<State> with "
                 "`static Bytes bytes(const State&)`");
@@ -176,14 +52,24 @@ class Chain : public ChainBase {
  public:
   // The forward closure: (layer, state before it) -> state after it. With tapes it also gets a Tape*, to be filled
   // unless it is null: then this layer's backward is not next, and the tape would be forgotten.
-  using Forward = std::conditional_t<tapes, std::function<State(int, const State&, Tape*)>,
-                                     std::function<State(int, const State&)>>;
+  //
+  // Two other kinds serve large states, which should not be allocated in every step:
+  //   void(int layer, State& state[, Tape*])  changes the state in place, from the one before the layer to the one
+  //     after it. The chain copies a state first if it is needed afterwards, and otherwise does not.
+  //   void(int layer, const State& before, State& after[, Tape*])  overwrites `after`, which is a state that is not
+  //     needed any more, or a copy of `before` if there is none.
+  // With these the chain does not free the states that it forgets: it holds them as spares and copies into them, so
+  // that after the first pass nothing is allocated. Together with what is stored, spares are never more than the most
+  // that was ever stored. schedule::budget counts all bytes, so with it there are none.
+  using Forward = typename internal::ClosureKinds<State, Gradient, Tape>::ByValue;
   // The backward closure: (layer, state before it, tape if there are tapes, gradient after it) -> gradient before it.
-  using Backward = std::conditional_t<tapes, std::function<Gradient(int, const State&, const Tape&, Gradient)>,
-                                      std::function<Gradient(int, const State&, Gradient)>>;
+  // nullptr: the chain runs forward only.
+  using Backward = typename internal::ClosureKinds<State, Gradient, Tape>::Backward;
 
-  Chain(ChainLayers layers, Forward forward, Backward backward)
-      : ChainBase(std::move(layers), tapes), forward_(std::move(forward)), backward_(std::move(backward)) {}
+  template <class ForwardClosure, class BackwardClosure>
+  Chain(ChainLayers layers, ForwardClosure forward, BackwardClosure backward)
+      : AnyChain(std::move(layers), tapes,
+                 std::make_unique<Typed>(checked_forward(std::move(forward)), checked_backward(std::move(backward)))) {}
 
   // ---- settings -----------------------------------------------------------------------------------------------------
 
@@ -193,97 +79,157 @@ class Chain : public ChainBase {
     static_assert(Codable<State>,
                   "codecs need to see states as arrays: specialize reprise::StateTraits<State> with "
                   "`static ArrayView encode(const State&)` and `static State decode(Array)`");
-    use_codec(&codec);
+    use_codec(codec);
   }
+  [[nodiscard]] const Codec* codec() const { return used_codec(); }  // null: none
 
   // Sets a disk for schedules that use one. `transit` is the bytes of memory for states on their way to and from it;
   // empty: four times the first state. Writing and reading ahead go on in the background.
+  //
+  // With `keep` the pass outlives the process: see resume().
   void disk(DiskTier tier, std::optional<Bytes> transit = std::nullopt, FileSystem* files = nullptr) {
     static_assert(Codable<State>,
                   "a disk needs to see states as arrays: specialize reprise::StateTraits<State> with "
                   "`static ArrayView encode(const State&)` and `static State decode(Array)`");
     use_disk(std::move(tier), transit, files);
   }
+  [[nodiscard]] const std::optional<DiskTier>& disk() const { return used_disk(); }
+
+  // Goes on with the pass that a process left in the folder of disk({.folder = ..., .keep = true}), if there is one.
+  // The program is the same every time:
+  //
+  //   chain.disk({.folder = "run", .keep = true});
+  //   chain.resume();
+  //   const auto y = chain.forward(x);
+  //   const auto gradient = chain.backward(loss_gradient(y));
+  //
+  // While a pass goes on, every state that the schedule remembers in forward is also written to the folder, and so are
+  // the result, and in backward the gradient at each of these states; then the states behind it are removed. After a
+  // crash at any moment, resume() finds them, `forward` goes on from the last state or returns the result that is
+  // there, and `backward` goes on from the last gradient. They end with the same bits, whatever the schedule is now.
+  // What was done since the last state or gradient is done again. A pass that is over stays until the next one begins.
+  //
+  // Every file is read and checked first. Throws DiskError with the name of a file that is damaged or no store's, and
+  // ChainError if the pass is one of another chain: of another number of layers or other numbers, or with another
+  // fingerprint, a number of the caller's for everything else that matters, such as parameters. `forward` then throws
+  // ChainError for another input, and `backward` for another gradient; a pass that was over is forgotten for another
+  // input. Without resume(), `forward` throws ChainError if another process has left a pass in the folder, so that it
+  // is not lost by mistake; clear() forgets it.
+  //
+  // Keeping needs a known number of layers, exact codecs, and the chain's own loop. If a gradient cannot be coded,
+  // backward begins again. When a closure throws, what was kept stays, and resume() goes on with it, too.
+  ChainResume resume(std::uint64_t fingerprint = 0) {
+    static_assert(Codable<State>,
+                  "a pass that is resumed is on disk, which needs to see states as arrays: specialize "
+                  "reprise::StateTraits<State> with `static ArrayView encode(const State&)` and `static State "
+                  "decode(Array)`");
+    return resume_pass(fingerprint);
+  }
 
   // Runs all layers forward once and measures bytes and costs (in seconds) for the schedules that need them, those of
   // the codec and the disk included if they are set. A gradient is assumed to be as large as its state, and backward of
   // a layer to cost twice its forward.
-  void measure(const State& input);
+  void measure(const State& input) {
+    typed().lend(input);
+    measure_layers();
+  }
 
-  // ---- all layers at once -------------------------------------------------------------------------------------------
+  // ---- all layers ---------------------------------------------------------------------------------------------------
 
-  // Runs all layers and returns the state after the last one.
-  [[nodiscard]] State forward(State input);
+  // Runs all layers, or those from position `first` on, and returns the state after the last one. `input` is the state
+  // before the first of them. Backward then ends at that state, too. Throws ChainError if there is no such layer.
+  [[nodiscard]] State forward(State input, Id first = 0) {
+    begin_forward(first);
+    return typed().take(run_forward(typed().put(std::move(input))));
+  }
   // Runs layers, at least one, until `done`, which is called after each layer, returns true. For a number of layers
   // that is not known.
-  [[nodiscard]] State forward_until(State input, const std::function<bool(Id position, const State&)>& done);
-  // Returns the gradient with respect to the input. Throws ChainError unless all layers have run forward since the last
-  // time.
-  Gradient backward(Gradient gradient);
+  [[nodiscard]] State forward_until(State input, const std::function<bool(Id position, const State&)>& done) {
+    begin_forward_until();
+    const auto is_done = [&](Id position, Id state) { return done(position, typed()[state]); };
+    return typed().take(run_forward_until(typed().put(std::move(input)), is_done));
+  }
+  // Returns the gradient with respect to the input of forward. Throws ChainError unless all layers have run forward
+  // since the last time.
+  Gradient backward(Gradient gradient) {
+    begin_backward();
+    typed().work_on(gradient);
+    run_backward();
+    return gradient;
+  }
 
-  // ---- one layer at a time ------------------------------------------------------------------------------------------
-
-  // Runs one layer and returns the state after it. Position 0 begins a new pass, whatever was before. `input` is the
-  // result of the position before, and `cost` the cost of the layer, for the schedules that need it. Throws ChainError
-  // if another position is next.
-  [[nodiscard]] State forward(Id position, const State& input, std::optional<double> cost = std::nullopt);
-  // Runs backward of one layer and returns the gradient before it, from the last position that ran forward to 0.
-  Gradient backward(Id position, Gradient gradient);
+  // Takes back a state that forward has returned, so that its memory is used again by closures that write to a state.
+  void give_back(State state) { typed().give_back(std::move(state)); }
 
   // ---- states by hand -----------------------------------------------------------------------------------------------
 
   // Remembers a state after this layer, in addition to those of the schedule, until a new pass begins. Backward without
-  // a forward of the chain starts from these states and from `save_input`.
-  void save(Id position, State state);
-  void save_input(State state);
-  // True if the state after this layer is remembered.
-  [[nodiscard]] bool remembers(Id position) const;
+  // a forward of the chain starts from these states and from `save_input`. A state saved again replaces the one from
+  // before. States saved by hand are coded if the chain has a codec, and by_hand() sets a maximum for them (one more is
+  // a ChainError) and whether they are on disk.
+  void save(Id position, State state) {
+    require_layer(position);
+    save_state(position + 1, typed().put(std::move(state)));
+  }
+  void save_input(State state) { save_state(0, typed().put(std::move(state))); }
   // Returns a copy of the state after this layer. Throws ChainError if it is not remembered.
-  [[nodiscard]] State state(Id position);
+  [[nodiscard]] State state(Id position) {
+    require_copies();
+    return typed().take(copy_state(position));
+  }
   // Returns the state after any layer, recomputed from the nearest remembered one. Throws ChainError if there is none.
-  [[nodiscard]] State recompute(Id position);
-  // Forgets everything, statistics included.
-  void clear();
+  [[nodiscard]] State recompute(Id position) {
+    require_copies();
+    return typed().take(recompute_state(position));
+  }
 
  private:
-  // Runs a part of a pass; if it throws, the pass is over.
-  template <class Work>
-  decltype(auto) part_of_pass(Work&& work);
-  void start(bool one_at_a_time);
-  void release() noexcept;
-  State finish_forward();
-  void ready_for_backward();
+  friend class ChainLoop<State, Gradient, Tape>;
+  using Typed = internal::TypedStates<State, Gradient, Tape>;
+  [[nodiscard]] Typed& typed() { return static_cast<Typed&>(states()); }
+  static constexpr void require_copies() {
+    static_assert(Clonable<State>,
+                  "a state that stays remembered is given away as a copy: specialize reprise::StateTraits<State> with "
+                  "`static State clone(const State&)`");
+  }
 
-  void execute_until(Id moment);
-  void execute_what_follows(Id position);
-  void execute(const Action&);
-  [[nodiscard]] State call_forward(Id layer, const State& input, Tape* tape);
-  void run_forward(Id layer, bool replay);
-  void run_backward(Id layer);
-  void drop(Id value);
-  void put(Id state, Place);
-  void get(Id state, Place);
-
-  [[nodiscard]] bool holds(Id state) const { return state < static_cast<Id>(states_.size()) && states_[state]; }
-  [[nodiscard]] const State& held(Id state) const { return state == borrowed_state_ ? *borrowed_ : *states_[state]; }
-  void hold(Id state, State&& what);
-  void give_away(Id state);
-  void hold_by_hand(Id state, State&& what);
-  [[nodiscard]] const State* at_hand(Id state) const;
-
-  Forward forward_;
-  Backward backward_;
-  std::vector<std::optional<State>> states_;  // by state: held as it is
-  std::vector<std::optional<Tape>> tapes_;    // by layer
-  std::map<Id, State> saved_;                 // by state: by hand
-  const State* borrowed_ = nullptr;           // a state that the caller has, while its layer runs
-  Id borrowed_state_ = nowhere;
-  std::optional<State> result_;  // of the layer that ran forward last, on its way to the caller
-  std::optional<Gradient> gradient_;
-  std::optional<double> cost_;  // of the layer that is running, if the caller gave it
-  bool one_at_a_time_ = false;
+  template <class F>
+  [[nodiscard]] static typename Typed::Forward checked_forward(F forward) {
+    using Kinds = internal::ClosureKinds<State, Gradient, Tape>;
+    constexpr bool known =
+        Kinds::template is_by_value<F> || Kinds::template is_in_place<F> || Kinds::template is_into<F>;
+    static_assert(known || tapes,
+                  "the forward closure of a chain is State(int layer, const State& before), or void(int layer, State&) "
+                  "and works in place, or void(int layer, const State& before, State& after)");
+    static_assert(known || !tapes,
+                  "the forward closure of a chain with tapes is State(int layer, const State& before, Tape*), or "
+                  "void(int layer, State&, Tape*) and works in place, or void(int layer, const State& before, State& "
+                  "after, Tape*)");
+    static_assert(!known || Kinds::template is_by_value<F> || Clonable<State>,
+                  "a forward closure that writes to a state needs copies: specialize reprise::StateTraits<State> with "
+                  "`static State clone(const State&)`");
+    typename Typed::Forward result;
+    if constexpr (Kinds::template is_by_value<F>) {
+      result.by_value = std::move(forward);
+    } else if constexpr (Kinds::template is_in_place<F>) {
+      result.in_place = std::move(forward);
+    } else if constexpr (Kinds::template is_into<F>) {
+      result.into = std::move(forward);
+    }
+    if (!result) throw BadOption("[chain] the forward closure is empty");
+    return result;
+  }
+  template <class B>
+  [[nodiscard]] static Backward checked_backward(B backward) {
+    constexpr bool known = internal::ClosureKinds<State, Gradient, Tape>::template is_backward<B>;
+    static_assert(known || tapes,
+                  "the backward closure of a chain is Gradient(int layer, const State& before, Gradient after)");
+    static_assert(known || !tapes,
+                  "the backward closure of a chain with tapes is Gradient(int layer, const State& before, const Tape&, "
+                  "Gradient after)");
+    if constexpr (known) return Backward(std::move(backward));
+    return {};
+  }
 };
 
 }  // namespace reprise
-
-#include "reprise/chain/implementation/chain.h"

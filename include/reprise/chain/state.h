@@ -1,38 +1,108 @@
 // StateTraits tells a chain about the caller's own type of state.
 //
-// std::vector of numbers works out of the box. For another type, specialize StateTraits with the functions that the
-// chain needs:
+// These work out of the box: numbers, structs without pointers that can be copied byte by byte, and std::vector and
+// std::array of either. For another type, specialize StateTraits with the functions that the chain needs:
 //
 //   template <>
 //   struct reprise::StateTraits<Field> {
 //     static Bytes bytes(const Field& field) { return field.cells() * sizeof(double); }   // always
 //     static Field clone(const Field& field) { return field.copy(); }                     // where copies are needed
-//     static ArrayView encode(const Field& field) { return {field.data(), field.shape()}; }  // for codecs and the disk
-//     static Field decode(Array array) { return Field(array); }                              // the same
+//     static void copy(const Field& from, Field& to) { to.assign(from); }                 // the same, without
+//     allocating static ArrayView encode(const Field& field) { return {field.data(), field.shape()}; }  // for codecs
+//     and the disk static Field decode(Array array) { return Field(array); }                              // the same
+//     static constexpr bool comparable = true;  // the bytes of `encode` are equal for equal states: see Chain::verify
 //   };
 //
 // `encode` returns an ArrayView or an Array. A program that asks a chain for something that the type cannot do does not
-// compile.
+// compile. A struct with pointers in it that can be copied byte by byte looks as if it had none: it needs StateTraits
+// of its own, too, or the chain would copy the pointers.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <concepts>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "reprise/export.h"
 #include "reprise/store/array.h"
+#include "reprise/trace/error.h"
 #include "reprise/trace/trace.h"
 
 namespace reprise {
 
-template <class State>
-struct StateTraits;
+namespace internal {
+[[noreturn]] REPRISE_EXPORT void fail_decoded_bytes(std::size_t bytes, std::size_t expected);
+}  // namespace internal
 
-template <Number T>
+// Numbers and plain structs. A struct may have padding, whose bytes mean nothing, so its bytes are not compared.
+template <class State>
+struct StateTraits {
+  static Bytes bytes(const State&) requires PlainObject<State> { return static_cast<Bytes>(sizeof(State)); }
+  static State clone(const State& state) requires PlainObject<State> { return state; }
+  static void copy(const State& from, State& to) requires PlainObject<State> { std::memcpy(&to, &from, sizeof(State)); }
+  static ArrayView encode(const State& state) requires PlainObject<State> {
+    if constexpr (Number<State>) {
+      return {element_of<State>(), {}, std::as_bytes(std::span(&state, 1))};
+    } else {
+      return {Element::uint8, {static_cast<std::int64_t>(sizeof(State))}, std::as_bytes(std::span(&state, 1))};
+    }
+  }
+  static State decode(const Array& array) requires PlainObject<State> {
+    if (array.bytes() != sizeof(State)) internal::fail_decoded_bytes(array.bytes(), sizeof(State));
+    std::array<std::byte, sizeof(State)> bytes;
+    std::memcpy(bytes.data(), array.data().data(), sizeof(State));
+    return std::bit_cast<State>(bytes);
+  }
+  static constexpr bool comparable = Number<State>;
+};
+
+template <class T>
+requires Number<T> || PlainObject<T>
 struct StateTraits<std::vector<T>> {
-  static Bytes bytes(const std::vector<T>& state) { return static_cast<Bytes>(state.size() * sizeof(T)); }
-  static std::vector<T> clone(const std::vector<T>& state) { return state; }
-  static ArrayView encode(const std::vector<T>& state) { return state; }
-  static std::vector<T> decode(const Array& array) { return array.to_vector<T>(); }
+  using State = std::vector<T>;
+  static Bytes bytes(const State& state) { return static_cast<Bytes>(state.size() * sizeof(T)); }
+  static State clone(const State& state) { return state; }
+  static void copy(const State& from, State& to) { to = from; }
+  static ArrayView encode(const State& state) { return state; }
+  static State decode(const Array& array) { return array.to_vector<T>(); }
+  static constexpr bool comparable = Number<T>;
+};
+
+template <>
+struct StateTraits<std::vector<bool>> {
+  using State = std::vector<bool>;
+  static Bytes bytes(const State& state) { return static_cast<Bytes>((state.size() + 7) / 8); }
+  static State clone(const State& state) { return state; }
+  static void copy(const State& from, State& to) { to = from; }
+  static Array encode(const State& state) { return array_of(state); }
+  static State decode(const Array& array) {
+    const auto bits = array.as<bool>();
+    return {bits.begin(), bits.end()};
+  }
+  static constexpr bool comparable = true;
+};
+
+template <Number T, std::size_t n>
+struct StateTraits<std::array<T, n>> {
+  using State = std::array<T, n>;
+  static Bytes bytes(const State&) { return static_cast<Bytes>(sizeof(State)); }
+  static State clone(const State& state) { return state; }
+  static void copy(const State& from, State& to) { to = from; }
+  static ArrayView encode(const State& state) { return state; }
+  static State decode(const Array& array) {
+    const auto numbers = array.as<T>();
+    if (numbers.size() != n) internal::fail_decoded_bytes(array.bytes(), sizeof(State));
+    State state;
+    std::copy(numbers.begin(), numbers.end(), state.begin());
+    return state;
+  }
+  static constexpr bool comparable = true;
 };
 
 template <class State>

@@ -2,13 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 
+#include "reprise/export.h"
 #include "reprise/trace/error.h"
 #include "reprise/trace/trace.h"
 
 namespace reprise {
 
-class ChainError : public Error {
+class REPRISE_EXPORT ChainError : public Error {
  public:
   using Error::Error;
 };
@@ -28,17 +30,25 @@ struct ChainStatistics {
   std::uint64_t replays = 0;        // of them, for a layer that had run before
   std::uint64_t backward_calls = 0;
   std::uint64_t passes = 0;  // begun, ever
+  Bytes spare = 0;  // of states held to be written again, by closures that are given one to write to; not in `stored`
   bool operator==(const ChainStatistics&) const = default;
 };
+// Prints a line for each number.
+REPRISE_EXPORT std::ostream& operator<<(std::ostream&, const ChainStatistics&);
+
+// A place for states that a chain does not hold as they are: coded in memory, or on a disk.
+enum class Place : std::uint8_t { packed, disk };
 
 struct ChainProgress {
-  enum class Phase : std::uint8_t { forward, replay, backward };
+  // `planning`: no layer has run; the chain makes its plan, and says so from time to time.
+  enum class Phase : std::uint8_t { forward, replay, backward, planning };
   Phase phase = Phase::forward;
   Id position = 0;            // of the layer that has just been run
   int layer = 0;              // its number
   std::uint64_t replays = 0;  // so far
   Bytes stored = 0;           // now
+  double planned = 0;         // of planning: the share of its time that is spent, 0 to 1
 };
-[[nodiscard]] const char* name(ChainProgress::Phase);
+[[nodiscard]] REPRISE_EXPORT const char* name(ChainProgress::Phase);
 
 }  // namespace reprise

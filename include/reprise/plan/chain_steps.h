@@ -7,7 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
+
+#include "reprise/export.h"
 
 namespace reprise {
 
@@ -28,7 +31,17 @@ struct ChainStep {
 
 using ChainSteps = std::vector<ChainStep>;
 
+// Gives the steps of a schedule one after the other, so that they need not be in memory at once.
+class REPRISE_EXPORT ChainStepSource {
+ public:
+  virtual ~ChainStepSource() = default;
+  // Returns the next step. Empty after the last one.
+  [[nodiscard]] virtual std::optional<ChainStep> next() = 0;
+};
+// Returns all steps that are left.
+[[nodiscard]] REPRISE_EXPORT ChainSteps all_steps(ChainStepSource&);
+
 // Returns the number of forward steps, those that tape included.
-[[nodiscard]] std::size_t forward_steps(const ChainSteps&);
+[[nodiscard]] REPRISE_EXPORT std::size_t forward_steps(const ChainSteps&);
 
 }  // namespace reprise

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "reprise/export.h"
 #include "reprise/plan/planner.h"
 
 namespace reprise {
@@ -45,6 +46,6 @@ struct Curve {
 // smaller budget takes over that plan, and one with a weaker lower bound than its neighbour with a larger budget takes
 // over that bound. The ends always have results, whenever planning is cancelled. Throws BadOption for a number of
 // points out of range.
-[[nodiscard]] Curve make_curve(const Trace&, const CurveOptions&);
+[[nodiscard]] REPRISE_EXPORT Curve make_curve(const Trace&, const CurveOptions&);
 
 }  // namespace reprise

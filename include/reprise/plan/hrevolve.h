@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "reprise/export.h"
 #include "reprise/plan/chain_steps.h"
 
 namespace reprise {
@@ -29,9 +30,13 @@ struct HRevolveProblem {
 // Returns the cost of the best schedule among those that, once they leave a stretch of the chain to the faster levels,
 // do not use slower ones inside it. Throws BadOption for negative numbers, and if there are several layers and no slot
 // at all.
-[[nodiscard]] double hrevolve_cost(const HRevolveProblem&);
+[[nodiscard]] REPRISE_EXPORT double hrevolve_cost(const HRevolveProblem&);
 
 // Returns a schedule of exactly that cost.
-[[nodiscard]] ChainSteps hrevolve_schedule(const HRevolveProblem&);
+//
+// Both look at every number of slots of every level that costs something, one after the other, until more do not help,
+// and for each at every length; the time for one of these is nearly constant, since costs are nearly convex in the
+// length. 10^5 layers with 200 slots on disk take about two seconds.
+[[nodiscard]] REPRISE_EXPORT ChainSteps hrevolve_schedule(const HRevolveProblem&);
 
 }  // namespace reprise

@@ -11,8 +11,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
+#include "reprise/export.h"
 #include "reprise/simulate/simulate.h"
 #include "reprise/trace/plan.h"
 #include "reprise/trace/trace.h"
@@ -28,21 +30,35 @@ struct PlanProgress {
   double share_done = 0;              // of the time or the moves, 0 to 1
 };
 
+// Planners with options of their own.
+
+// Cuts the operators into segments: what crosses from one to the next is kept, the rest replayed.
+struct SegmentsPlanner {
+  std::optional<int> count = {};     // equal segments
+  std::vector<Stretch> ranges = {};  // or these: inclusive ranges of operators
+};
+// Keeps the input of every so many operators.
+struct EveryPlanner {
+  int operators = 4;
+};
+// Plans a chain by binomial checkpointing.
+struct RevolvePlanner {
+  std::optional<int> slots = {};  // states that are remembered, the first included; empty: as many as the budget allows
+};
+// Plans a chain on memory and a disk tier.
+struct HRevolvePlanner {
+  std::optional<int> slots = {};  // the same, in memory
+};
+
+// A planner: one of those, or the name of one of `planners()`.
+using PlannerChoice = std::variant<std::string, SegmentsPlanner, EveryPlanner, RevolvePlanner, HRevolvePlanner>;
+
 struct PlanOptions {
   // The most bytes that may be live. A budget that no plan fits gives an infeasible result, not an error.
   Bytes budget = 0;
 
-  // The name of one of `planners()`. `best` is the one to use; the others are simple, known, and quick.
-  std::string planner = "best";
-
-  // The number of segments, for `segments`; of operators that share one kept input, for `every`; of states that are
-  // remembered, the first included, for `revolve` and (in memory) for `h-revolve`. No slots given: as many as the
-  // budget allows. Other planners ignore these options.
-  std::optional<int> segments = {};
-  std::optional<int> every = {};
-  std::optional<int> slots = {};
-  // Inclusive ranges of operators, for `segments` instead of a number.
-  std::vector<Stretch> ranges = {};
+  // `best` is the one to use; the others are simple, known, and quick.
+  PlannerChoice planner = "best";
 
   // The time after which `best` stops; it stops earlier if it can prove that nothing better exists. More time: cheaper
   // plans and tighter bounds.
@@ -74,7 +90,7 @@ enum class PlanStatus {
   feasible,    // a valid plan; `gap` says how far from optimal it can be
   infeasible,  // no plan found, see `smallest_feasible` and `blocker`
 };
-[[nodiscard]] const char* name(PlanStatus);
+[[nodiscard]] REPRISE_EXPORT const char* name(PlanStatus);
 
 // The moment that keeps the budget from going lower, and the values that have to be resident then.
 struct Blocker {
@@ -84,7 +100,7 @@ struct Blocker {
   bool proven = false;     // true if no plan whatsoever can do with less at this moment
 };
 
-struct PlanResult {
+struct REPRISE_EXPORT PlanResult {
   PlanStatus status = PlanStatus::infeasible;
   std::string planner;
   Plan plan;              // empty if infeasible
@@ -111,19 +127,19 @@ struct PlanResult {
 
 // Makes a plan. Throws BadOption for an unknown planner, for an option that it cannot use, and for a trace that it
 // cannot plan (`revolve` on a trace that is not a chain).
-[[nodiscard]] PlanResult make_plan(const Trace&, const PlanOptions&);
+[[nodiscard]] REPRISE_EXPORT PlanResult make_plan(const Trace&, const PlanOptions&);
 
 struct PlannerInfo {
   std::string_view name;
   std::string_view summary;  // one line
 };
-[[nodiscard]] const std::vector<PlannerInfo>& planners();
+[[nodiscard]] REPRISE_EXPORT const std::vector<PlannerInfo>& planners();
 
 // Returns the plan that forgets nothing: it runs every moment once and drops each value right after its last use, at
 // once if it has none. Budgets are compared with its peak.
-[[nodiscard]] Plan keep_everything(const Trace&);
+[[nodiscard]] REPRISE_EXPORT Plan keep_everything(const Trace&);
 
 // Returns the floor, which no plan's peak can go below: the moment that needs most by itself, and the values it needs.
-[[nodiscard]] Blocker floor_of(const Trace&);
+[[nodiscard]] REPRISE_EXPORT Blocker floor_of(const Trace&);
 
 }  // namespace reprise

@@ -5,17 +5,31 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 
+#include "reprise/export.h"
 #include "reprise/plan/chain_steps.h"
 
 namespace reprise {
 
 // Returns the fewest forward steps, in closed form; 2^62 if there are more. Throws BadOption for a negative number of
 // layers, and for less than one slot.
-[[nodiscard]] std::int64_t revolve_steps(std::int64_t layers, std::int64_t slots);
+[[nodiscard]] REPRISE_EXPORT std::int64_t revolve_steps(std::int64_t layers, std::int64_t slots);
 
 // Returns a schedule with exactly revolve_steps(layers, slots) forward steps, which remembers at most `slots` states at
 // any time.
-[[nodiscard]] ChainSteps revolve_schedule(std::int32_t layers, std::int32_t slots);
+[[nodiscard]] REPRISE_EXPORT ChainSteps revolve_schedule(std::int32_t layers, std::int32_t slots);
+// The same steps, one after the other. What is in memory at a time is proportional to the slots.
+[[nodiscard]] REPRISE_EXPORT std::unique_ptr<ChainStepSource> revolve_source(std::int32_t layers, std::int32_t slots);
+
+// Returns the steps of backward of layers `layers`..1, from the remembered states and nothing else, with that many
+// slots in all. A remembered state keeps its slot until the layers after it are reversed; with those slots, no schedule
+// has fewer forward steps. Each state is discarded when it is no longer needed, state `layers` before anything else, so
+// nothing is remembered at the end. The time it takes is proportional to the number of steps.
+// Throws BadOption unless the remembered states are ascending, the first is 0, the last at most `layers`, and there are
+// as many slots as states.
+[[nodiscard]] REPRISE_EXPORT ChainSteps reverse_from(std::span<const std::int32_t> remembered, std::int32_t layers,
+                                                     std::int32_t slots);
 
 }  // namespace reprise

@@ -9,13 +9,14 @@
 #include <optional>
 #include <vector>
 
+#include "reprise/export.h"
 #include "reprise/trace/plan.h"
 #include "reprise/trace/trace.h"
 
 namespace reprise {
 
 // A set of stretches of operators, by their position in the order in which a trace runs them.
-class Segments {
+class REPRISE_EXPORT Segments {
  public:
   // Returns `segments` stretches of equal length over this many operators; the last one takes the remainder. Zero
   // operators or zero segments: none. Throws BadOption for a negative number and for more segments than operators.
@@ -45,7 +46,7 @@ class Segments {
 };
 
 // The plan that segments make for a trace.
-class SegmentPlan {
+class REPRISE_EXPORT SegmentPlan {
  public:
   // Forward ends at the trace's first event; in a trace without events, where running everything once has most bytes
   // live. Operators of backward are in no segment, whatever the ranges say. Throws BadOption if the segments are over
@@ -63,6 +64,6 @@ class SegmentPlan {
 };
 
 // Returns the number of operators of forward, over which uniform segments are laid.
-[[nodiscard]] Id forward_operators(const Trace&);
+[[nodiscard]] REPRISE_EXPORT Id forward_operators(const Trace&);
 
 }  // namespace reprise

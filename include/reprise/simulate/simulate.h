@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "reprise/export.h"
 #include "reprise/trace/plan.h"
 #include "reprise/trace/trace.h"
 
@@ -28,7 +29,7 @@ enum class Rule {
   budget,        // live bytes never pass the budget
   complete,      // every moment has run when the plan ends
 };
-[[nodiscard]] const char* name(Rule);
+[[nodiscard]] REPRISE_EXPORT const char* name(Rule);
 
 struct BrokenRule {
   Rule rule = Rule::known;
@@ -73,9 +74,9 @@ struct SimulateOptions {
 };
 
 // Executes the plan on the trace, up to the first action that breaks a rule.
-[[nodiscard]] Simulation simulate(const Trace&, const Plan&, const SimulateOptions& = {});
+[[nodiscard]] REPRISE_EXPORT Simulation simulate(const Trace&, const Plan&, const SimulateOptions& = {});
 
 // Returns the values that are resident while this action of a valid plan takes place, ascending.
-[[nodiscard]] std::vector<Id> resident_at(const Trace&, const Plan&, std::size_t action);
+[[nodiscard]] REPRISE_EXPORT std::vector<Id> resident_at(const Trace&, const Plan&, std::size_t action);
 
 }  // namespace reprise

@@ -14,12 +14,13 @@
 #include <string_view>
 #include <vector>
 
+#include "reprise/export.h"
 #include "reprise/store/array.h"
 
 namespace reprise {
 
 // The interface of a codec. It is called from several threads at once; no call may change what another call sees.
-class Codec {
+class REPRISE_EXPORT Codec {
  public:
   virtual ~Codec() = default;
 
@@ -55,9 +56,9 @@ class Codec {
 //   small     integers of at most 65536 values from the lowest to the highest, in one or two bytes; of at most two
 //             values, in a bit. Exact
 //   zstd      what zstd makes smaller, at its level 1. Exact
-[[nodiscard]] const std::vector<const Codec*>& codecs();
+[[nodiscard]] REPRISE_EXPORT const std::vector<const Codec*>& codecs();
 
 // Returns the codec of this name. Throws BadOption, which lists all names, if there is none.
-[[nodiscard]] const Codec& codec(std::string_view name);
+[[nodiscard]] REPRISE_EXPORT const Codec& codec(std::string_view name);
 
 }  // namespace reprise

@@ -13,12 +13,13 @@
 #include <string_view>
 #include <vector>
 
+#include "reprise/export.h"
 #include "reprise/trace/error.h"
 
 namespace reprise {
 
 // An error of a file operation: "cannot write /tmp/x/3.value: No space left on device".
-class FileError : public Error {
+class REPRISE_EXPORT FileError : public Error {
  public:
   // `code` is an errno.
   FileError(std::string_view operation, const std::filesystem::path& path, int code);
@@ -29,19 +30,21 @@ class FileError : public Error {
 };
 
 // An open file. Its destructor closes it and ignores errors.
-class OpenFile {
+class REPRISE_EXPORT OpenFile {
  public:
   virtual ~OpenFile() = default;
   // Appends at least one of these bytes, from the first on, and returns how many.
   [[nodiscard]] virtual std::size_t write(std::span<const std::byte>) = 0;
   // Reads from this offset into these bytes, from the first on, and returns how many; 0 at the end of the file.
   [[nodiscard]] virtual std::size_t read(std::uint64_t offset, std::span<std::byte>) = 0;
+  // Makes sure that what was written survives even the machine. Does nothing where there is no such thing.
+  virtual void sync() {}
   // Closes a file that was written. Some file systems report only now that writing failed.
   virtual void close() = 0;
 };
 
 // A lock that is held until it is destroyed, at the latest when the process ends, in whatever way.
-class FileLock {
+class REPRISE_EXPORT FileLock {
  public:
   virtual ~FileLock() = default;
 };
@@ -51,7 +54,7 @@ struct FolderEntry {
   bool is_folder = false;  // false for a link to a folder
 };
 
-class FileSystem {
+class REPRISE_EXPORT FileSystem {
  public:
   virtual ~FileSystem() = default;
 
@@ -61,6 +64,8 @@ class FileSystem {
   [[nodiscard]] virtual std::vector<FolderEntry> list(const std::filesystem::path& folder) = 0;
   // Removes a file. Does nothing if it does not exist.
   virtual void remove_file(const std::filesystem::path&) = 0;
+  // Gives a file another name, in one step: whatever happens, it has one of the two. Replaces a file of the new name.
+  virtual void rename_file(const std::filesystem::path& from, const std::filesystem::path& to);
   // Removes a folder, which has to be empty.
   virtual void remove_folder(const std::filesystem::path&) = 0;
   // Locks a file, and makes it if it does not exist. Null if somebody else holds its lock, or removed the file

@@ -21,6 +21,8 @@
 #include <optional>
 #include <span>
 
+#include "reprise/export.h"
+
 namespace reprise {
 
 enum class PackedAs : std::uint8_t {
@@ -28,11 +30,11 @@ enum class PackedAs : std::uint8_t {
   bytes,  // integers of at most 256 values from the lowest to the highest
   words,  // integers of at most 65536 values
 };
-[[nodiscard]] const char* name(PackedAs);
+[[nodiscard]] REPRISE_EXPORT const char* name(PackedAs);
 
 // The way in which an array is packed. It depends on the kind of the contents, not on the contents: one form serves the
 // mask of every step.
-struct PackedForm {
+struct REPRISE_EXPORT PackedForm {
   PackedAs as = PackedAs::bits;
   int element_bytes = 0;  // of an element that is not packed: 1, 2, 4 or 8, and more than the packed element has
   std::size_t elements = 0;
@@ -45,15 +47,16 @@ struct PackedForm {
 // Returns the form with the fewest bytes that these contents fit. Empty if no form fits, or none saves anything. Reads
 // no more than it must: in an array of real numbers the third pattern comes within a few elements. `integers` means
 // that elements are integers, so that they may become bytes or words; whether they have a sign does not matter.
-[[nodiscard]] std::optional<PackedForm> packable(std::span<const std::byte> data, int element_bytes, bool integers);
+[[nodiscard]] REPRISE_EXPORT std::optional<PackedForm> packable(std::span<const std::byte> data, int element_bytes,
+                                                                bool integers);
 
 // Packs into the first `form.bytes()` bytes of `out`. Returns false if the contents do not fit the form (`packable` is
 // not trusted), if the array has another size, or if `out` is too small; `out` is garbage then. The two spans must not
 // overlap.
-[[nodiscard]] bool pack(const PackedForm&, std::span<const std::byte> data, std::span<std::byte> out);
+[[nodiscard]] REPRISE_EXPORT bool pack(const PackedForm&, std::span<const std::byte> data, std::span<std::byte> out);
 
 // Unpacks `packed`, which `pack` made with the same form, into `out`, which has `form.plain_bytes()`. Throws
 // std::invalid_argument for other sizes. The two spans must not overlap.
-void unpack(const PackedForm&, std::span<const std::byte> packed, std::span<std::byte> out);
+REPRISE_EXPORT void unpack(const PackedForm&, std::span<const std::byte> packed, std::span<std::byte> out);
 
 }  // namespace reprise

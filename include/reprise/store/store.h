@@ -1,15 +1,13 @@
 // A store keeps values by key, in memory and on disk, each within a hard budget in bytes.
 //
-//   Store store({.memory = 64 << 20,
-//                .disk = DiskTier{.folder = "/tmp", .budget = 1 << 30},
-//                .remember = remember::all()});
+//   Store store({.memory = 64 << 20, .disk = DiskTier{.folder = "/tmp", .budget = 1 << 30}});
 //   store.put("layer 3", activation, 2.5);  // rebuilding it would cost 2.5
 //   const Array back = store.take("layer 3");
 //
 // A value is an array of numbers, kept in the form that a codec makes. Two rules decide: `remember` chooses which
-// values are kept at all, and `give_up` chooses which value leaves (is evicted from) the memory tier when the next
-// value does not fit. A value that leaves memory moves to disk if there is one, and is forgotten otherwise. A value
-// that leaves the disk is forgotten.
+// values are kept at all, by default all of them, and `give_up` chooses which value leaves (is evicted from) the memory
+// tier when the next value does not fit. A value that leaves memory moves to disk if there is one, and is forgotten
+// otherwise. A value that leaves the disk is forgotten.
 //
 // Bytes are the bytes really held: coded values, also while they are written to disk or somebody still reads them, and
 // the buffers in which values are being coded. They are reserved before they are allocated and released after they are
@@ -31,12 +29,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "reprise/export.h"
 #include "reprise/store/array.h"
 #include "reprise/store/codec.h"
 #include "reprise/store/file_system.h"
@@ -70,12 +71,15 @@ struct Offer {
 using Remember = std::function<bool(const Offer&)>;
 
 namespace remember {
-[[nodiscard]] Remember all();
-[[nodiscard]] Remember none();
-// Keeps the first value, and every n-th after it. Throws BadOption for zero.
-[[nodiscard]] Remember every(std::uint64_t n);
+[[nodiscard]] REPRISE_EXPORT Remember all();
+[[nodiscard]] REPRISE_EXPORT Remember none();
+// Keeps the first value, and every n-th after it, by the order of the puts. Throws BadOption for zero.
+[[nodiscard]] REPRISE_EXPORT Remember every(std::uint64_t n);
+// Keeps values whose key is a multiple of n, in whatever order they are put. Throws BadOption for zero; `put` throws it
+// for a key that is no whole number.
+[[nodiscard]] REPRISE_EXPORT Remember every_key(std::uint64_t n);
 // Keeps values that cost at least this much to rebuild.
-[[nodiscard]] Remember costly(double threshold = 100);
+[[nodiscard]] REPRISE_EXPORT Remember costly(double threshold = 100);
 }  // namespace remember
 
 // ---- what to give up ------------------------------------------------------------------------------------------------
@@ -85,23 +89,29 @@ enum class GiveUp : std::uint8_t {
   cheapest,  // the one with the least cost of rebuilding for each byte it holds; of equal ones the oldest
   nothing,   // the new value is refused
 };
-[[nodiscard]] const char* name(GiveUp);
+[[nodiscard]] REPRISE_EXPORT const char* name(GiveUp);
 
 enum class TierKind : std::uint8_t { memory, disk };
-[[nodiscard]] const char* name(TierKind);
+[[nodiscard]] REPRISE_EXPORT const char* name(TierKind);
 
 // ---- options --------------------------------------------------------------------------------------------------------
 
 struct DiskTier {
   std::filesystem::path folder =
-      {};                        // has to exist; the store makes a folder of its own in it and removes it at the end
+      {};  // has to be given and to exist; the store makes a folder of its own in it and removes it at the end
   Bytes budget = largest_bytes;  // of all files together; a file has 32 bytes more than the coded value
+  // True: the values outlive the store and its process. They are in the folder reprise-kept of `folder`, which belongs
+  // to one store at a time; a store that is made there has them from the start, on disk. A value is safe when it is on
+  // disk: offload() and wait() see to that, and so does the end of the store, as far as writing succeeds. A kept file
+  // is larger by a description of the value, and it stays when the value is prefetched. Values that were coded by a
+  // codec of the caller's are found again if the store is made with that codec.
+  bool keep = false;
 };
 
 struct StoreOptions {
   Bytes memory = largest_bytes;       // budget of the memory tier
   std::optional<DiskTier> disk = {};  // empty: values that leave memory are forgotten
-  Remember remember = remember::costly();
+  Remember remember = remember::all();
   GiveUp give_up = GiveUp::oldest;
   const Codec* codec = nullptr;  // null: exact. Values that it cannot code are kept exactly
   FileSystem* files = nullptr;   // null: the machine's; for tests
@@ -114,6 +124,7 @@ enum class PutResult : std::uint8_t {
   not_remembered,  // `remember` returned false, or the store is switched off
   refused,         // the value does not fit now, and nothing may be given up for it
 };
+[[nodiscard]] REPRISE_EXPORT const char* name(PutResult);
 
 struct Description {
   std::uint64_t number = 0;  // of the put, as in Offer
@@ -125,6 +136,8 @@ struct Description {
   Element element = Element::float32;
   Shape shape;
 };
+// Print on one line, and on a line for each number.
+REPRISE_EXPORT std::ostream& operator<<(std::ostream&, const Description&);
 
 struct StoreStatistics {
   std::uint64_t stored_ever = 0;  // values that were stored
@@ -149,23 +162,25 @@ struct StoreStatistics {
   Bytes after_coding = 0;             // the same, as their codecs made them
   bool operator==(const StoreStatistics&) const = default;
 };
+REPRISE_EXPORT std::ostream& operator<<(std::ostream&, const StoreStatistics&);
 
 // ---- errors: all name the key, and leave everything that was stored where it was ------------------------------------
 
 // Thrown for a value that is larger than the budget of every tier.
-class DoesNotFit : public Error {
+class REPRISE_EXPORT DoesNotFit : public Error {
  public:
   using Error::Error;
 };
 
-// Thrown if there is no value under this key.
-class NotStored : public Error {
+// Thrown if there is no value under this key. If one was offered and is not there, it says why: the rule said no, the
+// store was switched off, or there was no room. That is known of the last 1024 such keys.
+class REPRISE_EXPORT NotStored : public Error {
  public:
   using Error::Error;
 };
 
 // Thrown by the disk tier. Names the file or folder, the operation and the system's reason.
-class DiskError : public Error {
+class REPRISE_EXPORT DiskError : public Error {
  public:
   using Error::Error;
 };
@@ -177,14 +192,16 @@ struct PutOptions {
   const Codec* codec = nullptr;  // null: the store's
 };
 
-class Store {
+class REPRISE_EXPORT Store {
  public:
-  // Throws BadOption for a negative budget and an empty `remember`, DiskError if the disk's folder cannot be used.
+  // Throws BadOption for a negative budget, a disk without a folder and an empty `remember`, DiskError if the disk's
+  // folder cannot be used, and with `keep` if a file in it is damaged or not a store's, with the name of that file.
   // Removes the files that stores of killed processes left in that folder.
   explicit Store(StoreOptions = {});
   ~Store();
-  Store(const Store&) = delete;
-  Store& operator=(const Store&) = delete;
+  // A store that was moved from can only be assigned to or destroyed. Nobody may use either of the two meanwhile.
+  Store(Store&&) noexcept;
+  Store& operator=(Store&&) noexcept;
 
   // Stores a copy, and replaces the value that has this key. Values are given up one by one until the new one fits. The
   // bytes of the old value of the key count as free: it goes when the new one is complete, or before that if its bytes
@@ -233,6 +250,7 @@ class Store {
 
   [[nodiscard]] bool contains(const Key&) const;
   [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] std::vector<std::string> keys() const;  // ordered as texts
   [[nodiscard]] Bytes bytes(TierKind = TierKind::memory) const;
   [[nodiscard]] Bytes budget(TierKind = TierKind::memory) const;  // 0 for a disk that is not there
   // Returns bytes / budget; 0 for a budget of zero.
@@ -246,6 +264,8 @@ class Store {
   void enabled(bool);
   [[nodiscard]] bool enabled() const;
   void remember(Remember);
+  // Returns what the store was made with, and the rule that is set now.
+  [[nodiscard]] StoreOptions options() const;
 
  private:
   std::unique_ptr<internal::StoreState> state_;

@@ -5,16 +5,18 @@
 #include <stdexcept>
 #include <string>
 
+#include "reprise/export.h"
+
 namespace reprise {
 
-class Error : public std::runtime_error {
+class REPRISE_EXPORT Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 // Thrown for a file, a trace or a plan that contradicts itself. Names the file (if it came from one), the place and the
 // reason.
-class BadInput : public Error {
+class REPRISE_EXPORT BadInput : public Error {
  public:
   BadInput(std::string file, std::string place, std::string reason);
   // Returns the same error with the file's name in front.
@@ -28,7 +30,7 @@ class BadInput : public Error {
 };
 
 // Thrown for an option with a value that it cannot have. Names the option, the value and the constraint.
-class BadOption : public Error {
+class REPRISE_EXPORT BadOption : public Error {
  public:
   using Error::Error;
 };

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "reprise/export.h"
 #include "reprise/trace/plan.h"
 #include "reprise/trace/trace.h"
 
@@ -14,16 +15,16 @@ namespace reprise {
 
 // Reads a trace file, or a graph file (`cost`, `size`, `edges`), which becomes a trace with one operator, one value and
 // one moment for every node, in the order of their ids.
-[[nodiscard]] Trace read_trace(const std::filesystem::path&);
-[[nodiscard]] Trace parse_trace(std::string_view json);
+[[nodiscard]] REPRISE_EXPORT Trace read_trace(const std::filesystem::path&);
+[[nodiscard]] REPRISE_EXPORT Trace parse_trace(std::string_view json);
 
-void write_trace(const std::filesystem::path&, const Trace&);
-[[nodiscard]] std::string to_json(const Trace&);
+REPRISE_EXPORT void write_trace(const std::filesystem::path&, const Trace&);
+[[nodiscard]] REPRISE_EXPORT std::string to_json(const Trace&);
 
-[[nodiscard]] Plan read_plan(const std::filesystem::path&);
-[[nodiscard]] Plan parse_plan(std::string_view json);
+[[nodiscard]] REPRISE_EXPORT Plan read_plan(const std::filesystem::path&);
+[[nodiscard]] REPRISE_EXPORT Plan parse_plan(std::string_view json);
 
-void write_plan(const std::filesystem::path&, const Plan&);
-[[nodiscard]] std::string to_json(const Plan&);
+REPRISE_EXPORT void write_plan(const std::filesystem::path&, const Plan&);
+[[nodiscard]] REPRISE_EXPORT std::string to_json(const Plan&);
 
 }  // namespace reprise

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "reprise/export.h"
 #include "reprise/trace/trace.h"
 
 namespace reprise {
@@ -33,7 +34,7 @@ struct Action {
   bool operator==(const Action&) const = default;
 };
 
-[[nodiscard]] const char* name(Action::Kind);
+[[nodiscard]] REPRISE_EXPORT const char* name(Action::Kind);
 
 struct Plan {
   Bytes budget = 0;         // the most bytes that may be live

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "reprise/export.h"
 #include "reprise/trace/trace.h"
 
 namespace reprise {
@@ -12,7 +13,7 @@ namespace reprise {
 // Stands for "no such moment" where an index of a moment is expected.
 inline constexpr Id nowhere = -1;
 
-class Timeline {
+class REPRISE_EXPORT Timeline {
  public:
   explicit Timeline(const Trace& trace);
 

@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "reprise/export.h"
+
 namespace reprise {
 
 using Bytes = std::int64_t;
@@ -78,7 +80,7 @@ struct TierEntry {
 };
 
 // A place for values in addition to plain memory: packed memory, a disk.
-struct Tier {
+struct REPRISE_EXPORT Tier {
   std::string name;
   std::optional<Bytes> capacity;   // empty: no limit of its own
   bool in_budget = true;           // true if the bytes there count in the budget
@@ -88,7 +90,7 @@ struct Tier {
   bool operator==(const Tier&) const = default;
 };
 
-struct Trace {
+struct REPRISE_EXPORT Trace {
   std::string name;
   std::vector<Operator> operators;
   std::vector<Value> values;
@@ -113,6 +115,6 @@ struct Trace {
 
 // Throws BadInput with the place ("operators[3].inputs[1]") and the reason if the trace contradicts itself. Every
 // function that takes a trace expects one that passes; files are checked when read.
-void check(const Trace&);
+REPRISE_EXPORT void check(const Trace&);
 
 }  // namespace reprise

@@ -47,11 +47,15 @@ void each_gap(const Problem& problem, const std::vector<Id>& uses, Id v, Visit v
   }
 }
 
-}  // namespace
+// What could be absent at a moment. All outputs of a maker come back with one replay.
+struct Absent {
+  Id maker;
+  Bytes bytes;
+  double cost;
+};
 
-double quick_bound(const Problem& problem, const std::vector<std::vector<Id>>& uses) {
-  constexpr int moments_tried = 32;
-  // The plain order's live bytes, and the moments above the budget.
+// By moment: the live bytes of the plain order.
+std::vector<Bytes> plain_live_bytes(const Problem& problem, const std::vector<std::vector<Id>>& uses) {
   std::vector<Bytes> live(problem.moments + 2, 0);
   for (Id v = 0; v < problem.trace_values; ++v) {
     for (const Life& life : lives_of(problem, uses[v], v)) {
@@ -61,60 +65,85 @@ double quick_bound(const Problem& problem, const std::vector<std::vector<Id>>& u
     }
   }
   Bytes there = 0;
-  std::vector<Id> above;
-  Id turn = 0;
   for (Id m = 0; m < problem.moments; ++m) {
     there += live[m];
     live[m] = there + problem.at[m];
+  }
+  return live;
+}
+
+// The moment where the plain order needs most, and some of those above the budget; none: it fits.
+std::vector<Id> moments_to_try(const Problem& problem, const std::vector<Bytes>& live) {
+  constexpr int spread = 32;
+  std::vector<Id> above;
+  Id turn = 0;
+  for (Id m = 0; m < problem.moments; ++m) {
     if (live[m] > problem.budget) above.push_back(m);
     if (live[m] > live[turn]) turn = m;
   }
-  if (above.empty()) return problem.plain_cost;
+  if (above.empty()) return {};
   std::vector<Id> tried{turn};
-  for (int i = 0; i < moments_tried; ++i) tried.push_back(above[above.size() * i / moments_tried]);
+  for (int i = 0; i < spread; ++i) tried.push_back(above[above.size() * i / spread]);
+  return tried;
+}
 
-  // What could be absent at each of them, by maker: all outputs come back with one replay.
-  struct Item {
-    Id maker;
-    Bytes bytes;
-    double cost;
-  };
-  std::vector<std::vector<Item>> items(tried.size());
+// By moment tried.
+std::vector<std::vector<Absent>> what_could_be_absent(const Problem& problem, const std::vector<std::vector<Id>>& uses,
+                                                      const std::vector<Id>& tried) {
+  std::vector<std::vector<Absent>> absent(tried.size());
   for (Id v = 0; v < problem.trace_values; ++v) {
     if (problem.ways[v].empty()) continue;
     double cost = problem.cost[problem.ways[v].front()];
     for (const Id way : problem.ways[v]) cost = std::min(cost, problem.cost[way]);
     each_gap(problem, uses[v], v, [&](Id, Id from, Id to) {
       for (std::size_t i = 0; i < tried.size(); ++i) {
-        if (from < tried[i] && tried[i] < to) items[i].push_back({problem.maker[v], problem.bytes[v], cost});
+        if (from < tried[i] && tried[i] < to) absent[i].push_back({problem.maker[v], problem.bytes[v], cost});
       }
     });
   }
+  return absent;
+}
+
+std::vector<Absent> merged_by_maker(std::vector<Absent> list) {
+  std::stable_sort(list.begin(), list.end(), [](const Absent& a, const Absent& b) { return a.maker < b.maker; });
+  std::vector<Absent> merged;
+  for (const Absent& item : list) {
+    if (!merged.empty() && item.maker != nowhere && merged.back().maker == item.maker) {
+      merged.back().bytes += item.bytes;
+      merged.back().cost = std::min(merged.back().cost, item.cost);
+    } else {
+      merged.push_back(item);
+    }
+  }
+  return merged;
+}
+
+// The least that replays cost that free so many bytes: the cheapest per byte first, and a share of the last.
+double cheapest_way_to_free(double missing, std::vector<Absent> absent) {
+  std::sort(absent.begin(), absent.end(), [](const Absent& a, const Absent& b) {
+    return a.cost * static_cast<double>(b.bytes) < b.cost * static_cast<double>(a.bytes);
+  });
+  double cost = 0;
+  for (const Absent& item : absent) {
+    if (missing <= 0) break;
+    if (item.bytes == 0) continue;
+    const double share = std::min(1.0, missing / static_cast<double>(item.bytes));
+    cost += share * item.cost;
+    missing -= share * static_cast<double>(item.bytes);
+  }
+  return cost;
+}
+
+}  // namespace
+
+double quick_bound(const Problem& problem, const std::vector<std::vector<Id>>& uses) {
+  const std::vector<Bytes> live = plain_live_bytes(problem, uses);
+  const std::vector<Id> tried = moments_to_try(problem, live);
+  const std::vector<std::vector<Absent>> absent = what_could_be_absent(problem, uses, tried);
   double best = 0;
   for (std::size_t i = 0; i < tried.size(); ++i) {
-    auto& list = items[i];
-    std::stable_sort(list.begin(), list.end(), [](const Item& a, const Item& b) { return a.maker < b.maker; });
-    std::vector<Item> merged;
-    for (const Item& item : list) {
-      if (!merged.empty() && item.maker != nowhere && merged.back().maker == item.maker) {
-        merged.back().bytes += item.bytes;
-        merged.back().cost = std::min(merged.back().cost, item.cost);
-      } else {
-        merged.push_back(item);
-      }
-    }
-    std::sort(merged.begin(), merged.end(), [](const Item& a, const Item& b) {
-      return a.cost * static_cast<double>(b.bytes) < b.cost * static_cast<double>(a.bytes);
-    });
-    double missing = static_cast<double>(live[tried[i]] - problem.budget), cost = 0;
-    for (const Item& item : merged) {
-      if (missing <= 0) break;
-      if (item.bytes == 0) continue;
-      const double share = std::min(1.0, missing / static_cast<double>(item.bytes));
-      cost += share * item.cost;
-      missing -= share * static_cast<double>(item.bytes);
-    }
-    best = std::max(best, cost);
+    const auto missing = static_cast<double>(live[tried[i]] - problem.budget);
+    best = std::max(best, cheapest_way_to_free(missing, merged_by_maker(absent[i])));
   }
   return problem.plain_cost + best * (1 - 1e-12);
 }

@@ -67,6 +67,7 @@ struct Library {
   // Never closed: HiGHS may keep threads of its own.
   void* open() {
     std::vector<std::string> places;
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): safe as long as nobody calls setenv, and Reprise does not.
     if (const char* named = std::getenv("REPRISE_HIGHS")) {
       places.emplace_back(named);  // what the user names is meant; nothing else is tried
     } else {

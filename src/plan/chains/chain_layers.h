@@ -1,8 +1,8 @@
 // What the layers of a chain in a trace cost: the numbers that the chain programme works with.
 #pragma once
 
+#include "plan/chains/chain_programme.h"
 #include "plan/chains/chain_shape.h"
-#include "reprise/plan/chain_programme.h"
 
 namespace reprise::internal {
 

@@ -1,12 +1,11 @@
-#include "reprise/plan/chain_programme.h"
+#include "plan/chains/chain_programme.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "plan/chains/chain_table.h"
 
-namespace reprise {
-using namespace internal;
+namespace reprise::internal {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -155,8 +154,12 @@ std::optional<ChainProgramme> solve_chain(const ChainProblem& problem, Bytes bud
   if (problem.layers.empty()) return ChainProgramme{{}, 0, 0, 1, true};
   const auto units = ChainUnits::choose(problem, budget, options);
   if (!units) return std::nullopt;
-  ChainTable table(problem, *units, options.rounding);
-  if (!table.fill(options.cancel)) return std::nullopt;
+  ChainTable table(problem, *units, options);
+  const auto stop = [&options] {
+    if (options.cancel && options.cancel->load(std::memory_order_relaxed)) return true;
+    return options.deadline && std::chrono::steady_clock::now() > *options.deadline;
+  };
+  if (!table.fill(stop)) return std::nullopt;
 
   const std::vector<double> costs(table.whole(), table.whole() + units->width);
   const int most = units->width - 1;
@@ -178,4 +181,4 @@ std::optional<ChainProgramme> solve_chain(const ChainProblem& problem, Bytes bud
   return result;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -61,21 +61,27 @@ int ChainUnits::to_have_free(Bytes live) const {
 
 // ---- the table ------------------------------------------------------------------------------------------------------
 
-ChainTable::ChainTable(const ChainProblem& problem, const ChainUnits& units, ChainProgrammeOptions::Rounding rounding)
+ChainTable::ChainTable(const ChainProblem& problem, const ChainUnits& units, const ChainProgrammeOptions& options)
     : layers_(problem.layers),
       n_(static_cast<int>(problem.layers.size())),
+      short_(options.long_parts ? options.long_parts->longer_than : n_),
       units_(units),
       advance_sum_(n_ + 1, 0),
       run_sum_(n_ + 1, 0),
       state_units_(n_ + 1, 0),
       tape_units_(n_ + 1, 0),
+      ends_long_parts_(n_ + 1, options.long_parts ? 0 : 1),
       columns_(n_ + 1),
       loose_(static_cast<std::size_t>(n_) * units.width, infinite) {
+  if (options.long_parts) {
+    for (const int t : options.long_parts->end_with) ends_long_parts_[t] = 1;
+    ends_long_parts_[n_] = 1;
+  }
   for (int k = 1; k <= n_; ++k) {
     advance_sum_[k] = advance_sum_[k - 1] + layer(k).advance_cost;
     run_sum_[k] = run_sum_[k - 1] + layer(k).run_cost;
   }
-  const bool up = rounding == ChainProgrammeOptions::Rounding::up || units.exact;
+  const bool up = options.rounding == ChainProgrammeOptions::Rounding::up || units.exact;
   const auto round = [&](std::vector<int>& result, auto bytes_of) {
     Bytes sum = 0, rounded = 0;  // of all so far, rounded in units
     for (int k = 0; k <= n_; ++k) {
@@ -90,16 +96,22 @@ ChainTable::ChainTable(const ChainProblem& problem, const ChainUnits& units, Cha
   round(tape_units_, [&](int k) { return k == 0 ? 0 : layer(k).tape_bytes; });
 }
 
-bool ChainTable::fill(const std::atomic<bool>* cancel) {
+bool ChainTable::fill(const std::function<bool()>& stop) {
+  return short_ < n_ ? fill_some(stop) : fill_all(stop);
+}
+
+void ChainTable::begin_column(int t, Column& at_hand) {
+  columns_[t].assign(static_cast<std::size_t>(t - lowest(t) + 1) * units_.width, infinite);
+  at_hand = columns_[t];
+  fill_single(t, at_hand);
+}
+
+bool ChainTable::fill_all(const std::function<bool()>& stop) {
   for (int first = 1; first <= n_;) {
     const int last = std::min(first + tile - 1, n_);
-    for (int t = first; t <= last; ++t) {
-      columns_[t].assign(static_cast<std::size_t>(t) * units_.width, infinite);
-      at_hand_[t - first] = columns_[t];
-      fill_single(t, at_hand_[t - first]);
-    }
+    for (int t = first; t <= last; ++t) begin_column(t, at_hand_[t - first]);
     for (int highest = last - 1; highest >= 1;) {
-      if (cancel && cancel->load(std::memory_order_relaxed)) return false;
+      if (stop()) return false;
       // Next to the diagonal a square would read itself.
       const int lowest = highest >= first ? highest : std::max(highest - tile + 1, 1);
       fill_square(lowest, highest, first, last);
@@ -110,6 +122,63 @@ bool ChainTable::fill(const std::atomic<bool>* cancel) {
   return true;
 }
 
+// Short parts column by column; the others of several columns at a time, so that what they read together is read from
+// far away once.
+bool ChainTable::fill_some(const std::function<bool()>& stop) {
+  std::vector<int> ends;
+  for (int t = 1; t <= n_; ++t) {
+    if (stop()) return false;
+    fill_short(t, at_hand_[ends.size()]);
+    if (ends_long_parts_[t]) ends.push_back(t);
+    if (ends.empty() || (ends.size() < tile && t < n_)) continue;
+    for (int s = ends.back() - short_; s >= 1; --s) {
+      if (s % 16 == 0 && stop()) return false;
+      fill_long(ends, s);
+    }
+    ends.clear();
+  }
+  return true;
+}
+
+void ChainTable::fill_short(int t, Column& at_hand) {
+  begin_column(t, at_hand);
+  for (int s = t - 1; s >= std::max(1, t - short_ + 1); --s) {
+    Way way;
+    for (int r = s + 1; r <= t; ++r) advance_and_come_back(s, r, t, at_hand, way);
+    tape_first(s, t, at_hand);
+    fill_at_hand(s, t, at_hand);
+  }
+}
+
+// Row s of the columns that end with these.
+void ChainTable::fill_long(const std::vector<int>& ends, int s) {
+  std::array<Way, tile> ways{};
+  std::size_t first = 0;
+  while (s > ends[first] - short_) ++first;  // short
+  for (int r = s + 1; r <= ends[first]; ++r) {
+    const bool there = has(s, r - 1);
+    for (std::size_t i = first; i < ends.size(); ++i) {
+      if (there) {
+        advance_and_come_back(s, r, ends[i], at_hand_[i], ways[i]);
+      } else {
+        extend(ways[i], s, r, ends[i]);
+      }
+    }
+  }
+  for (std::size_t i = first; i < ends.size(); ++i) {
+    const int t = ends[i];
+    for (int r = ends[first] + 1; r <= t; ++r) {
+      if (has(s, r - 1)) {
+        advance_and_come_back(s, r, t, at_hand_[i], ways[i]);
+      } else {
+        extend(ways[i], s, r, t);
+      }
+    }
+    tape_first(s, t, at_hand_[i]);
+    fill_at_hand(s, t, at_hand_[i]);
+  }
+}
+
 void ChainTable::fill_single(int t, Column& at_hand) {
   const ChainLayer& l = layer(t);
   const auto fill_from = [&](double* at, Bytes live, double cost) {
@@ -117,7 +186,7 @@ void ChainTable::fill_single(int t, Column& at_hand) {
     if (low < units_.width) std::fill(at + low, at + units_.width, cost);
   };
   fill_from(row(t, t), tape_bytes(t, t, Input::remembered), single_cost(t));
-  if (t < n_) fill_from(loose_.data() + offset(t), l.waiting + l.loose_retape, l.loose_retape_cost);
+  if (t < n_) fill_from(loose_.data() + first_of_loose(t), l.waiting + l.loose_retape, l.loose_retape_cost);
   fill_at_hand(t, t, at_hand);
 }
 
@@ -156,7 +225,7 @@ void ChainTable::advance_and_come_back(int s, int r, int t, const Column& at_han
   const int low = way.needed;
   if (low >= units_.width) return;
   const double cost = advance_cost(s, r, t);
-  lower_to_sum(row(s, t) + low, at_hand.data() + offset(r) + low, row(s, r - 1) + low, units_.width - low, cost);
+  lower_to_sum(row(s, t) + low, at_hand.data() + offset(r, t) + low, row(s, r - 1) + low, units_.width - low, cost);
   if (r > s + 1) return;
   const int state = state_units_[s], loose_low = std::max(low, state);
   if (loose_low >= units_.width) return;
@@ -170,13 +239,13 @@ void ChainTable::tape_first(int s, int t, const Column& at_hand) {
   const int low =
       std::max(units_.to_have_free(std::max(tape_bytes(s, t, Input::remembered), layer(s).backward)), units);
   if (low >= units_.width) return;
-  const double* rest = remembers_state ? row(s + 1, t) : at_hand.data() + offset(s + 1);
+  const double* rest = remembers_state ? row(s + 1, t) : at_hand.data() + offset(s + 1, t);
   lower_to_sum(row(s, t) + low, rest + (low - units), units_.width - low, tape_cost(s, t));
 }
 
 // Rows of larger s, and the row of remembered costs, are there.
 void ChainTable::fill_at_hand(int s, int t, Column& at_hand) const {
-  double* result = at_hand.data() + offset(s);
+  double* result = at_hand.data() + offset(s, t);
   std::fill(result, result + units_.width, infinite);
   const int state = state_units_[s - 1];
   if (state < units_.width) std::copy(row(s, t), row(s, t) + (units_.width - state), result + state);
@@ -190,7 +259,7 @@ void ChainTable::fill_at_hand(int s, int t, Column& at_hand) const {
   const int units = tape_units_[s] + (l.needs_state ? state_units_[s] : 0);
   const int low = std::max(needed, units);
   if (low >= units_.width) return;
-  const double* rest = l.needs_state ? row(s + 1, t) : at_hand.data() + offset(s + 1);
+  const double* rest = l.needs_state ? row(s + 1, t) : at_hand.data() + offset(s + 1, t);
   lower_to_sum(result + low, rest + (low - units), units_.width - low, tape_cost(s, t));
 }
 
@@ -233,7 +302,7 @@ double ChainTable::single_cost(int t) const {
 const ChainTable::Column& ChainTable::at_hand_column(int t) {
   if (at_hand_of_ != t) {
     at_hand_[0].assign(columns_[t].size(), infinite);
-    for (int s = t; s >= 1; --s) fill_at_hand(s, t, at_hand_[0]);
+    for (int s = t; s >= lowest(t); --s) fill_at_hand(s, t, at_hand_[0]);
     at_hand_of_ = t;
   }
   return at_hand_[0];
@@ -251,15 +320,16 @@ ChainTable::Choice ChainTable::choose_remembered(int s, int t, int units) {
   const int taped = tape_units_[s] + (layer(s).needs_state ? state_units_[s] : 0);
   const int needed = units_.to_have_free(std::max(tape_bytes(s, t, Input::remembered), layer(s).backward));
   if (units >= std::max(needed, taped)) {
-    const double* rest = layer(s).needs_state ? row(s + 1, t) : at_hand.data() + offset(s + 1);
+    const double* rest = layer(s).needs_state ? row(s + 1, t) : at_hand.data() + offset(s + 1, t);
     consider(rest[units - taped] + tape_cost(s, t), {s, false});
   }
   Way way;
   for (int r = s + 1; r <= t; ++r) {
     extend(way, s, r, t);
     if (units < way.needed) break;
+    if (!has(s, r - 1)) continue;
     const double cost = advance_cost(s, r, t);
-    consider(at_hand[offset(r) + units] + row(s, r - 1)[units] + cost, {r, false});
+    consider(at_hand[offset(r, t) + units] + row(s, r - 1)[units] + cost, {r, false});
     if (r == s + 1 && units >= state_units_[s]) {
       consider(row(r, t)[units - state_units_[s]] + loose(s)[units] + cost, {r, true});
     }
@@ -269,7 +339,7 @@ ChainTable::Choice ChainTable::choose_remembered(int s, int t, int units) {
 
 bool ChainTable::chooses_to_remember(int s, int t, int units) {
   const int state = state_units_[s - 1];
-  return units >= state && row(s, t)[units - state] <= at_hand_column(t)[offset(s) + units];
+  return units >= state && row(s, t)[units - state] <= at_hand_column(t)[offset(s, t) + units];
 }
 
 }  // namespace reprise::internal

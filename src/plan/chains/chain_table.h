@@ -1,10 +1,12 @@
 // The table of the chain programme: what it costs to reverse each part of a chain with so much room to remember things.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <vector>
 
-#include "reprise/plan/chain_programme.h"
+#include "plan/chains/chain_programme.h"
 
 namespace reprise::internal {
 
@@ -36,12 +38,14 @@ struct ChainUnits {
 // at_hand(s, t)[m]: the least cost with m units free for everything, state s-1 included. Either
 //   - remember state s-1 and go on as above; or
 //   - tape layer s and forget state s-1, if the backward of s does not need it, and go on.
+//
+// The table may have all parts, or only those that end at chosen places, and short ones: see LongParts.
 class ChainTable {
  public:
-  ChainTable(const ChainProblem&, const ChainUnits&, ChainProgrammeOptions::Rounding);
+  ChainTable(const ChainProblem&, const ChainUnits&, const ChainProgrammeOptions&);
 
-  // False: cancelled.
-  [[nodiscard]] bool fill(const std::atomic<bool>* cancel);
+  // False: stopped.
+  [[nodiscard]] bool fill(const std::function<bool()>& stop);
 
   // at_hand(1, n).
   [[nodiscard]] const double* whole() { return at_hand_column(n_).data(); }
@@ -77,16 +81,26 @@ class ChainTable {
     Bytes live = -1;
     int needed = 0;
   };
-  using Column = std::vector<double>;  // the rows of s = 1..t
+  using Column = std::vector<double>;  // the rows of s = lowest(t)..t
 
-  [[nodiscard]] std::ptrdiff_t offset(int s) const { return static_cast<std::ptrdiff_t>(s - 1) * units_.width; }
-  [[nodiscard]] const double* row(int s, int t) const { return columns_[t].data() + offset(s); }
-  [[nodiscard]] double* row(int s, int t) { return columns_[t].data() + offset(s); }
+  [[nodiscard]] int lowest(int t) const { return ends_long_parts_[t] ? 1 : std::max(1, t - short_ + 1); }
+  [[nodiscard]] bool has(int s, int t) const { return s >= lowest(t); }
+  [[nodiscard]] std::ptrdiff_t offset(int s, int t) const {
+    return static_cast<std::ptrdiff_t>(s - lowest(t)) * units_.width;
+  }
+  [[nodiscard]] const double* row(int s, int t) const { return columns_[t].data() + offset(s, t); }
+  [[nodiscard]] double* row(int s, int t) { return columns_[t].data() + offset(s, t); }
   // Of a single layer right after the backward of the next one, with the state between the two still remembered.
-  [[nodiscard]] const double* loose(int s) const { return loose_.data() + offset(s); }
+  [[nodiscard]] const double* loose(int s) const { return loose_.data() + first_of_loose(s); }
+  [[nodiscard]] std::ptrdiff_t first_of_loose(int s) const { return static_cast<std::ptrdiff_t>(s - 1) * units_.width; }
   [[nodiscard]] const ChainLayer& layer(int k) const { return layers_[k - 1]; }
   void extend(Way&, int s, int r, int t) const;
 
+  [[nodiscard]] bool fill_all(const std::function<bool()>& stop);
+  [[nodiscard]] bool fill_some(const std::function<bool()>& stop);
+  void fill_short(int t, Column& at_hand);
+  void fill_long(const std::vector<int>& ends, int s);
+  void begin_column(int t, Column& at_hand);
   void fill_single(int t, Column& at_hand);
   void fill_square(int lowest, int highest, int first, int last);
   void advance_and_come_back(int s, int r, int t, const Column& at_hand, Way&);
@@ -96,9 +110,11 @@ class ChainTable {
 
   const std::vector<ChainLayer>& layers_;
   const int n_;
+  const int short_;  // parts of at most so many layers are there
   const ChainUnits units_;
   std::vector<double> advance_sum_, run_sum_;  // of layers 1..k
   std::vector<int> state_units_, tape_units_;  // by state and by layer
+  std::vector<char> ends_long_parts_;          // by t: all parts that end with it are there
   std::vector<Column> columns_;                // by t
   std::vector<double> loose_;
   std::array<Column, tile> at_hand_;  // of the columns that are being filled; then [0] is column at_hand_of_

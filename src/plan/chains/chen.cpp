@@ -58,8 +58,9 @@ class GreedySearch {
     const double step = (high - low) / (coarse_tries - 1);
     for (int i = 0; i < coarse_tries; ++i) attempt(low + i * step);
     const double around = best_at_;
-    for (int i = 1; i <= fine_tries / 2; ++i) {
-      const double offset = step * i / (fine_tries / 2 + 1);
+    constexpr int pairs = fine_tries / 2;
+    for (int i = 1; i <= pairs; ++i) {
+      const double offset = step * i / (pairs + 1);
       attempt(around - offset);
       attempt(around + offset);
     }

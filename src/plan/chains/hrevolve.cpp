@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
+#include <utility>
 
 #include "plan/chains/lower_to_sum.h"
 #include "plan/chains/revolve_slots.h"
@@ -15,7 +18,208 @@ namespace reprise {
 using namespace internal;
 namespace {
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
+// What cannot be done costs this much for each layer: more than anything else, and still a number to reckon with.
+constexpr double impossible = 1e15;
+
+// Costs by length, from 0 on, as straight pieces: there are few of them.
+class Pieces {
+ public:
+  explicit Pieces(const std::vector<double>& costs) {
+    for (std::int32_t at = 0; at < static_cast<std::int32_t>(costs.size()); ++at) {
+      if (!starts_.empty() && is_near(on_piece(starts_.size() - 1, at), costs[at])) continue;
+      const bool last = at + 1 == static_cast<std::int32_t>(costs.size());
+      starts_.push_back(at);
+      values_.push_back(costs[at]);
+      slopes_.push_back(last ? 0 : costs[at + 1] - costs[at]);
+    }
+  }
+  [[nodiscard]] double operator()(std::int32_t length) const {
+    return on_piece(std::upper_bound(starts_.begin(), starts_.end(), length) - starts_.begin() - 1, length);
+  }
+  [[nodiscard]] const std::vector<std::int32_t>& starts() const { return starts_; }
+  bool operator==(const Pieces&) const = default;
+
+  // Sums of the same numbers in another order.
+  [[nodiscard]] static bool is_near(double a, double b) { return std::abs(a - b) <= 1e-11 * std::abs(b); }
+
+ private:
+  [[nodiscard]] double on_piece(std::size_t piece, std::int32_t length) const {
+    return values_[piece] + slopes_[piece] * (length - starts_[piece]);
+  }
+
+  std::vector<std::int32_t> starts_;
+  std::vector<double> values_, slopes_;
+};
+
+// A function from below that is convex: the lower hull of the points so far.
+class Hull {
+ public:
+  void add(std::int32_t at, double value) {
+    while (at_.size() >= 2 && !is_below(at, value)) at_.pop_back(), value_.pop_back();
+    at_.push_back(at);
+    value_.push_back(value);
+  }
+  // At a place between the first point and the last, near the one that was asked for before.
+  [[nodiscard]] double operator()(std::int32_t place) {
+    near_ = std::min(near_, at_.size() - 2);
+    while (at_[near_] > place) --near_;
+    while (near_ + 2 < at_.size() && at_[near_ + 1] <= place) ++near_;
+    const double slope = (value_[near_ + 1] - value_[near_]) / (at_[near_ + 1] - at_[near_]);
+    return value_[near_] + slope * (place - at_[near_]);
+  }
+  [[nodiscard]] std::size_t size() const { return at_.size(); }
+
+ private:
+  // Whether the last point is below the line from the one before it to this one.
+  [[nodiscard]] bool is_below(std::int32_t at, double value) const {
+    const std::size_t last = at_.size() - 1;
+    const double to_last = (value_[last] - value_[last - 1]) / (at_[last] - at_[last - 1]);
+    return to_last < (value - value_[last]) / (at - at_[last]);
+  }
+
+  std::vector<std::int32_t> at_;
+  std::vector<double> value_;
+  std::size_t near_ = 0;
+};
+
+// Finds min over 1 <= x <= length of ahead(x) + beyond(length - x), for one length after the other, where ahead(x)
+// becomes known when `length` reaches x.
+//
+// Between two corners where the slope of one of the two rises, the sum is concave in x, and least at an end. So only
+// these corners need to be looked at, and the two ends. And of them only those around the last minimum, in each
+// direction up to where the sum of two convex functions from below has passed the best so far and rises: from there on
+// it only rises. That is exact for any functions, and quick for those that are nearly convex, as the costs here are. A
+// block of lengths is done together, as far as it does not depend on itself.
+class Minimum {
+ public:
+  explicit Minimum(const std::vector<double>& beyond) : beyond_(beyond), beyond_below_(beyond.size()) {
+    Hull hull;
+    for (std::size_t y = 0; y < beyond.size(); ++y) hull.add(static_cast<std::int32_t>(y), beyond[y]);
+    for (std::size_t y = 0; y < beyond.size() && hull.size() > 1; ++y) {
+      beyond_below_[y] = hull(static_cast<std::int32_t>(y));
+    }
+    for (std::int32_t y = 1; y + 1 < static_cast<std::int32_t>(beyond.size()); ++y) {
+      if (rises(beyond, y)) corners_beyond_.push_back(y);
+    }
+  }
+
+  // For length = 1, 2, ...: of this ahead(length).
+  double next(double ahead) {
+    const auto length = static_cast<std::int32_t>(ahead_.size());  // ahead_[0] is nothing
+    ahead_.push_back(ahead);
+    ahead_below_.add(length, ahead);
+    if (length >= 3 && rises(ahead_, length - 1)) corners_ahead_.push_back(length - 1);
+    if (length >= first_ + block) begin_block(length);
+
+    double& best = best_[length - first_];
+    const auto look = [&](std::int32_t x) { best = std::min(best, ahead_[x] + beyond_[length - x]); };
+    look(length);
+    if (first_ == 1) look(1);
+    for (auto x = corners_ahead_.rbegin(); x != corners_ahead_.rend() && *x >= first_; ++x) look(*x);
+    for (const std::int32_t y : corners_beyond_) {
+      if (y >= std::min(block, length)) break;
+      look(length - y);
+    }
+    return best;
+  }
+
+ private:
+  static constexpr std::int32_t block = 64;
+
+  [[nodiscard]] static bool rises(const std::vector<double>& values, std::int32_t at) {
+    const double before = values[at] - values[at - 1], after = values[at + 1] - values[at];
+    return after > before && !Pieces::is_near(values[at] + before, values[at + 1]);
+  }
+
+  // The lengths first..first+block-1, with everything but the corners that are less than a block away.
+  void begin_block(std::int32_t first) {
+    first_ = first;
+    size_ = std::min<std::int32_t>(block, static_cast<std::int32_t>(beyond_.size()) - first);
+    best_.fill(std::numeric_limits<double>::infinity());
+    if (first == 1) return;
+    const std::int32_t last = first - 1;
+    look_at_ahead(1);
+    // Some corners near the last minimum give a good bound; the best of them is where the others are looked for from.
+    constexpr std::ptrdiff_t some = 4;
+    double least = std::numeric_limits<double>::infinity();
+    std::int32_t from = 1;
+    const auto look = [&](std::int32_t x) {
+      if (ahead_[x] + beyond_[first - x] >= least) return;
+      least = ahead_[x] + beyond_[first - x];
+      from = x;
+    };
+    for_some(corners_ahead_, from_, some, [&](std::int32_t x) {
+      look_at_ahead(x);
+      look(x);
+    });
+    for_some(corners_beyond_, first - from_, some, [&](std::int32_t y) {
+      if (y < block || y > last) return;
+      look_at_beyond(y);
+      look(first - y);
+    });
+    from_ = from;
+    look_between(from - reach(from, from - 1, -1), from + reach(from, last - from, 1));
+  }
+
+  // Calls use(corner) for some corners on each side of a place.
+  template <class Use>
+  static void for_some(const std::vector<std::int32_t>& corners, std::int32_t place, std::ptrdiff_t count,
+                       const Use& use) {
+    const auto middle = std::lower_bound(corners.begin(), corners.end(), place);
+    const auto begin = middle - std::min(count, middle - corners.begin());
+    const auto end = middle + std::min(count, corners.end() - middle);
+    for (auto corner = begin; corner != end; ++corner) use(*corner);
+  }
+
+  // How far from a place, in one direction and at most so far, there may be something better.
+  [[nodiscard]] std::int32_t reach(std::int32_t from, std::int32_t most, std::int32_t direction) {
+    std::int32_t low = 0, high = 1;
+    while (high <= most && !is_over(from, from + direction * high)) low = high, high *= 2;
+    high = std::min(high, most + 1);
+    while (high - low > 1) {
+      const std::int32_t middle = low + (high - low) / 2;
+      (is_over(from, from + direction * middle) ? high : low) = middle;
+    }
+    return low;
+  }
+
+  // All corners at these places, for any length of the block.
+  void look_between(std::int32_t lowest, std::int32_t highest) {
+    for (auto x = std::lower_bound(corners_ahead_.begin(), corners_ahead_.end(), lowest);
+         x != corners_ahead_.end() && *x <= highest; ++x) {
+      look_at_ahead(*x);
+    }
+    auto y = std::lower_bound(corners_beyond_.begin(), corners_beyond_.end(), std::max(block, first_ - highest));
+    for (; y != corners_beyond_.end() && *y <= first_ + size_ - 1 - lowest; ++y) look_at_beyond(*y);
+  }
+
+  void look_at_ahead(std::int32_t x) { lower_to_sum(best_.data(), beyond_.data() + (first_ - x), size_, ahead_[x]); }
+  void look_at_beyond(std::int32_t y) {
+    const std::int32_t skipped = std::max(0, y + 1 - first_);  // lengths that are too short
+    if (skipped >= size_) return;
+    lower_to_sum(best_.data() + skipped, ahead_.data() + (first_ + skipped - y), size_ - skipped, beyond_[y]);
+  }
+
+  // Whether, for all lengths of the block, everything beyond this place, seen from another one, is worse.
+  [[nodiscard]] bool is_over(std::int32_t from, std::int32_t x) {
+    const double ahead = ahead_below_(x), ahead_from = ahead_below_(from);
+    for (std::int32_t i = 0; i < size_; ++i) {
+      const double here = ahead + beyond_below_[first_ + i - x];
+      if (here <= best_[i] * (1 + 1e-11) || here < ahead_from + beyond_below_[first_ + i - from]) return false;
+    }
+    return true;
+  }
+
+  const std::vector<double>& beyond_;
+  std::vector<double> beyond_below_;
+  std::vector<double> ahead_{0};
+  Hull ahead_below_;
+  std::vector<std::int32_t> corners_ahead_, corners_beyond_;
+
+  std::int32_t first_ = 1 - block, size_ = 0;  // of the block
+  std::array<double, block> best_{};
+  std::int32_t from_ = 1;  // where the last block began to look
+};
 
 // Costs of reversing `length + 1` layers from a state that is at hand, by dynamic programming.
 class Table {
@@ -25,85 +229,113 @@ class Table {
     for (std::size_t k = 0; k < levels_.size(); ++k) fill(k);
   }
 
+  // A level that costs nothing and has nothing below it is Revolve's, whose costs have a closed form.
+  [[nodiscard]] bool is_revolve(std::size_t k) const {
+    const StorageLevel& level = problem_.levels[k];
+    return k == 0 && level.slots > 0 && level.read_cost == 0 && level.write_cost == 0;
+  }
   // With `slots` free in level k and all slots of the faster levels: the state is not stored in level k, or it is, in
   // one of these slots.
   [[nodiscard]] double fresh(std::size_t k, std::int32_t slots, std::int32_t length) const {
-    return row(k, slots).fresh[length];
+    if (is_revolve(k)) return levels_[0].rows[0](length);
+    if (slots == 0) return faster(k, length);
+    return std::min(faster(k, length), problem_.levels[k].write_cost + stored(k, slots, length));
   }
   [[nodiscard]] double stored(std::size_t k, std::int32_t slots, std::int32_t length) const {
-    return row(k, slots).stored[length];
+    return row(k, slots)(length);
   }
   // The best without level k.
   [[nodiscard]] double faster(std::size_t k, std::int32_t length) const {
     if (k > 0) return fresh(k - 1, problem_.levels[k - 1].slots, length);
-    return length == 0 ? problem_.backward_cost : infinite;
+    return problem_.backward_cost + impossible * length;
   }
-  // Going `distance` ahead, reversing what lies beyond, coming back to the stored state and reversing up to there.
-  [[nodiscard]] double split(std::size_t k, std::int32_t slots, std::int32_t length, std::int32_t distance) const {
-    return way_there_and_back(k, distance) + stored(k, slots, distance - 1) + fresh(k, slots - 1, length - distance);
+  // The distance to go ahead from a stored state before what lies beyond is reversed, for the least cost. None: the
+  // rest is done on faster levels.
+  [[nodiscard]] std::optional<std::int32_t> distance(std::size_t k, std::int32_t slots, std::int32_t length) const {
+    const double cost = stored(k, slots, length), without = faster(k, length);
+    if (without <= cost || Pieces::is_near(without, cost)) return std::nullopt;
+    double best = std::numeric_limits<double>::infinity();
+    std::int32_t result = 1;
+    const auto look = [&](std::int32_t x) {
+      if (x < 1 || x > length) return;
+      const double there = way_there_and_back(k, x) + stored(k, slots, x - 1) + fresh(k, slots - 1, length - x);
+      if (there >= best) return;
+      best = there;
+      result = x;
+    };
+    // As for Minimum: at a corner of one of the two, or at an end. Corners are next to where pieces start.
+    look(1);
+    look(length);
+    const auto look_around = [&](std::int32_t x) {
+      for (std::int32_t at = x - 1; at <= x + 1; ++at) look(at);
+    };
+    for (const std::int32_t start : row(k, slots).starts()) look_around(start + 1);
+    for (const std::int32_t start : fresh_starts(k, slots - 1)) look_around(length - start);
+    return result;
   }
 
  private:
-  struct Row {
-    std::vector<double> fresh, stored;  // by length
-    bool operator==(const Row&) const = default;
-  };
-
-  [[nodiscard]] const Row& row(std::size_t k, std::int32_t slots) const {
-    return levels_[k][std::min<std::size_t>(slots, levels_[k].size() - 1)];
+  [[nodiscard]] const Pieces& row(std::size_t k, std::int32_t slots) const {
+    return levels_[k].rows[std::min<std::size_t>(slots, levels_[k].rows.size()) - 1];
+  }
+  [[nodiscard]] const std::vector<std::int32_t>& fresh_starts(std::size_t k, std::int32_t slots) const {
+    const std::vector<std::vector<std::int32_t>>& starts = levels_[k].fresh_starts;
+    return starts[std::min<std::size_t>(slots, starts.size() - 1)];
   }
 
   [[nodiscard]] double way_there_and_back(std::size_t k, std::int32_t distance) const {
     return distance * problem_.forward_cost + problem_.levels[k].read_cost;
   }
 
-  void fill(std::size_t k) {
-    if (k == 0 && problem_.levels[0].read_cost == 0 && problem_.levels[0].write_cost == 0) return fill_as_revolve();
-    Row without;
-    for (std::int32_t length = 0; length <= longest_; ++length) without.fresh.push_back(faster(k, length));
-    without.stored = without.fresh;
-    levels_[k].push_back(without);
-    for (std::int32_t slots = 1; slots <= problem_.levels[k].slots; ++slots) {
-      Row next = one_more_slot(k, without, levels_[k].back());
-      if (next == levels_[k].back()) break;  // nor do more slots help
-      levels_[k].push_back(std::move(next));
-    }
-  }
-
-  // A single level that costs nothing is Revolve's, whose costs have a closed form.
   void fill_as_revolve() {
-    for (std::int32_t slots = 0; slots <= std::min(problem_.levels[0].slots, longest_); ++slots) {
-      Row row;
+    std::vector<double> costs;
+    for (std::int64_t layers = 1; layers <= longest_ + 1; ++layers) {
+      const auto advances = static_cast<double>(revolve_steps(layers, problem_.levels[0].slots) - layers);
+      costs.push_back(advances * problem_.forward_cost + static_cast<double>(layers) * problem_.backward_cost);
+    }
+    levels_[0].rows.emplace_back(costs);
+  }
+
+  void fill(std::size_t k) {
+    if (is_revolve(k)) return fill_as_revolve();
+    std::vector<double> without;
+    for (std::int32_t length = 0; length <= longest_; ++length) without.push_back(faster(k, length));
+    Level& level = levels_[k];
+    std::vector<double> fresh = without;
+    level.fresh_starts.push_back(Pieces(fresh).starts());
+    for (std::int32_t slots = 1; slots <= problem_.levels[k].slots; ++slots) {
+      std::vector<double> stored = one_more_slot(k, without, fresh);
+      std::vector<double> next = without;
       for (std::int32_t length = 0; length <= longest_; ++length) {
-        const std::int64_t layers = length + 1;
-        const bool can = slots > 0 || length == 0;
-        const auto advances = static_cast<double>(length == 0 || !can ? 0 : revolve_steps(layers, slots) - layers);
-        const double backward = static_cast<double>(layers) * problem_.backward_cost;
-        row.fresh.push_back(can ? advances * problem_.forward_cost + backward : infinite);
+        next[length] = std::min(next[length], problem_.levels[k].write_cost + stored[length]);
       }
-      row.stored = row.fresh;
-      levels_[0].push_back(std::move(row));
+      Pieces row(stored);
+      if (slots > 1 && row == level.rows.back()) break;  // nor do more slots help
+      level.rows.push_back(std::move(row));
+      fresh = std::move(next);
+      level.fresh_starts.push_back(Pieces(fresh).starts());
     }
   }
 
-  // Every finished length is pushed into all the longer ones that can come back to it.
-  Row one_more_slot(std::size_t k, const Row& without, const Row& one_slot_less) const {
-    Row result{without.fresh, without.fresh};
-    for (std::int32_t length = 0; length < longest_; ++length) {
-      const std::int32_t distance = length + 1;
-      lower_to_sum(result.stored.data() + distance, one_slot_less.fresh.data(), longest_ - length,
-                   way_there_and_back(k, distance) + result.stored[length]);
+  [[nodiscard]] std::vector<double> one_more_slot(std::size_t k, const std::vector<double>& without,
+                                                  const std::vector<double>& one_slot_less) const {
+    std::vector<double> stored{without[0]};
+    Minimum minimum(one_slot_less);
+    for (std::int32_t length = 1; length <= longest_; ++length) {
+      const double split = minimum.next(way_there_and_back(k, length) + stored[length - 1]);
+      stored.push_back(std::min(without[length], split));
     }
-    for (std::int32_t length = 0; length <= longest_; ++length) {
-      const double written = problem_.levels[k].write_cost + result.stored[length];
-      result.fresh[length] = std::min(without.fresh[length], written);
-    }
-    return result;
+    return stored;
   }
 
+  struct Level {
+    // By number of slots, from 1 and from 0 on; the last one serves all larger numbers.
+    std::vector<Pieces> rows;
+    std::vector<std::vector<std::int32_t>> fresh_starts;
+  };
   const HRevolveProblem& problem_;
   const std::int32_t longest_;
-  std::vector<std::vector<Row>> levels_;  // by level and number of slots; the last row serves all larger numbers
+  std::vector<Level> levels_;
 };
 
 class ScheduleBuilder {
@@ -147,10 +379,18 @@ class ScheduleBuilder {
     pending_.push_back({Part::fresh, part.level - 1, problem_.levels[part.level - 1].slots, part.length, part.first});
   }
 
+  void as_revolve(const Part& part) {
+    const auto source = revolve_source(part.length + 1, part.slots);
+    while (const auto step = source->next()) add(step->kind, step->at + part.first);
+  }
+
   void from_fresh(const Part& part) {
     if (part.length == 0) return reverse_one(part.first);
+    if (table_.is_revolve(part.level)) return as_revolve(part);
     // Equal costs: not storing at all is better.
-    if (table_.faster(part.level, part.length) <= table_.fresh(part.level, part.slots, part.length) && part.level > 0) {
+    const double without = table_.faster(part.level, part.length);
+    const double cost = table_.fresh(part.level, part.slots, part.length);
+    if (part.level > 0 && (without <= cost || Pieces::is_near(without, cost))) {
       return on_faster_level(part);
     }
     add(ChainStep::Kind::store, part.first, part.level);
@@ -160,16 +400,9 @@ class ScheduleBuilder {
 
   void from_stored(const Part& part) {
     if (part.length == 0) return reverse_one(part.first);
-    double best = table_.faster(part.level, part.length);
-    std::int32_t distance = 0;  // none: the rest is done on faster levels
-    for (std::int32_t d = 1; d <= part.length; ++d) {
-      const double cost = table_.split(part.level, part.slots, part.length, d);
-      if (cost < best) {
-        best = cost;
-        distance = d;
-      }
-    }
-    if (distance == 0) return on_faster_level(part);
+    const auto ahead = table_.distance(part.level, part.slots, part.length);
+    if (!ahead) return on_faster_level(part);
+    const std::int32_t distance = *ahead;
     const std::int32_t middle = part.first + distance;
     for (std::int32_t at = part.first + 1; at <= middle; ++at) add(ChainStep::Kind::advance, at);
     pending_.push_back({Part::stored, part.level, part.slots, distance - 1, part.first});
@@ -185,7 +418,8 @@ class ScheduleBuilder {
 
 void check_problem(const HRevolveProblem& problem) {
   const auto not_negative = [](const char* what, double number) {
-    if (!(number >= 0)) throw BadOption(fmt::format("{} is {}: it cannot be negative", what, number));
+    if (number >= 0 && std::isfinite(number)) return;
+    throw BadOption(fmt::format("{} is {}: it has to be a number that is not negative", what, number));
   };
   not_negative("layers", problem.layers);
   not_negative("forward_cost", problem.forward_cost);
@@ -267,7 +501,7 @@ std::optional<Plan> plan_hrevolve(const Trace& trace, const PlanOptions& options
     problem.levels[0].slots = slots;
     return plan_of_steps(trace, timeline, chain, hrevolve_schedule(problem), disk, options.budget);
   };
-  if (options.slots) return plan_with(*options.slots);
+  if (const auto slots = own_options<HRevolvePlanner>(options).slots) return plan_with(*slots);
   // A table takes a while; how many slots fit without a disk is quickly found out, and with one it is about as many.
   const int fewest =
       std::max(fewest_slots(problem.layers) - problem.levels[1].slots, problem.levels[1].slots > 0 ? 0 : 1);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "plan/chains/revolve_slots.h"
 #include "reprise/trace/error.h"
 
 namespace reprise {
@@ -58,55 +57,57 @@ std::int64_t distance(std::int64_t layers, std::int64_t slots) {
   return std::max<std::int64_t>(1, std::min(reach(slots, sweeps - 1), layers - reach(slots - 1, sweeps - 1)));
 }
 
-class ScheduleBuilder {
+class RevolveSource : public ChainStepSource {
  public:
-  ChainSteps make(std::int32_t layers, std::int32_t slots) {
-    steps_.reserve(
-        static_cast<std::size_t>(std::min<std::int64_t>(revolve_steps(layers, slots), internal::most_steps)) * 2);
+  RevolveSource(std::int32_t layers, std::int32_t slots) {
     if (layers > 0) pending_.push_back({Part::reverse, 0, layers, slots, false});
-    while (!pending_.empty()) {
-      const Part part = pending_.back();
-      pending_.pop_back();
-      switch (part.kind) {
-        case Part::load: add(ChainStep::Kind::load, part.first); break;
-        case Part::discard: add(ChainStep::Kind::discard, part.first); break;
-        case Part::reverse: reverse(part); break;
-      }
+  }
+
+  std::optional<ChainStep> next() override {
+    if (pending_.empty()) return std::nullopt;
+    Part& part = pending_.back();
+    if (part.kind == Part::advance && part.layers > 0) {
+      --part.layers;
+      return ChainStep{ChainStep::Kind::advance, ++part.first, 0};
     }
-    return std::move(steps_);
+    const Part now = part;
+    pending_.pop_back();
+    switch (now.kind) {
+      case Part::advance: return next();
+      case Part::load: return ChainStep{ChainStep::Kind::load, now.first, 0};
+      case Part::discard: return ChainStep{ChainStep::Kind::discard, now.first, 0};
+      case Part::backward: return ChainStep{ChainStep::Kind::backward, now.first, 0};
+      case Part::reverse: break;
+    }
+    return reverse(now);
   }
 
  private:
   struct Part {
-    enum Kind { reverse, load, discard } kind;
-    std::int32_t first;   // the state it starts from
-    std::int32_t layers;  // to reverse
+    enum Kind { reverse, advance, backward, load, discard } kind;
+    std::int32_t first;   // the state it starts from; the layer of backward
+    std::int32_t layers;  // to reverse, or to advance through
     std::int32_t slots;   // free, the one that the starting state has or will have included
     bool stored;          // the starting state is stored already
   };
 
-  void add(ChainStep::Kind kind, std::int32_t at) { steps_.push_back({kind, at, 0}); }
-
   // Starting from a state that is there. What comes later is pushed first.
-  void reverse(const Part& part) {
+  std::optional<ChainStep> reverse(const Part& part) {
     if (part.layers == 1) {
-      add(ChainStep::Kind::tape, part.first + 1);
-      add(ChainStep::Kind::backward, part.first + 1);
-      return;
+      pending_.push_back({Part::backward, part.first + 1, 0, 0, false});
+      return ChainStep{ChainStep::Kind::tape, part.first + 1, 0};
     }
-    if (!part.stored) {
-      add(ChainStep::Kind::store, part.first);
-      pending_.push_back({Part::discard, part.first, 0, 0, false});
-    }
-    const auto advance = static_cast<std::int32_t>(distance(part.layers, part.slots));
-    const std::int32_t middle = part.first + advance;
-    for (std::int32_t at = part.first + 1; at <= middle; ++at) add(ChainStep::Kind::advance, at);
-    pending_.push_back({Part::reverse, part.first, advance, part.slots, true});
+    if (!part.stored) pending_.push_back({Part::discard, part.first, 0, 0, false});
+    const auto ahead = static_cast<std::int32_t>(distance(part.layers, part.slots));
+    const std::int32_t middle = part.first + ahead;
+    pending_.push_back({Part::reverse, part.first, ahead, part.slots, true});
     pending_.push_back({Part::load, part.first, 0, 0, false});
-    pending_.push_back({Part::reverse, middle, part.layers - advance, part.slots - 1, false});
+    pending_.push_back({Part::reverse, middle, part.layers - ahead, part.slots - 1, false});
+    pending_.push_back({Part::advance, part.first, ahead, 0, false});
+    if (!part.stored) return ChainStep{ChainStep::Kind::store, part.first, 0};
+    return next();
   }
 
-  ChainSteps steps_;
   std::vector<Part> pending_;
 };
 
@@ -125,8 +126,12 @@ std::int64_t revolve_steps(std::int64_t layers, std::int64_t slots) {
 }
 
 ChainSteps revolve_schedule(std::int32_t layers, std::int32_t slots) {
+  return all_steps(*revolve_source(layers, slots));
+}
+
+std::unique_ptr<ChainStepSource> revolve_source(std::int32_t layers, std::int32_t slots) {
   check_numbers(layers, slots);
-  return ScheduleBuilder().make(layers, slots);
+  return std::make_unique<RevolveSource>(layers, slots);
 }
 
 }  // namespace reprise

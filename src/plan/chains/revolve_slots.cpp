@@ -24,8 +24,9 @@ SlotPlan revolve_with_most_slots(const Trace& trace, const Timeline& timeline, c
 std::optional<Plan> plan_revolve(const Trace& trace, const PlanOptions& options) {
   const Timeline timeline(trace);
   const ChainShape chain = chain_of(trace, timeline, "revolve");
-  if (!options.slots) return revolve_with_most_slots(trace, timeline, chain, options).plan;
-  const ChainSteps steps = revolve_schedule(static_cast<int>(chain.layers.size()), *options.slots);
+  const std::optional<int> slots = own_options<RevolvePlanner>(options).slots;
+  if (!slots) return revolve_with_most_slots(trace, timeline, chain, options).plan;
+  const ChainSteps steps = revolve_schedule(static_cast<int>(chain.layers.size()), *slots);
   return plan_of_steps(trace, timeline, chain, steps, std::nullopt, options.budget);
 }
 

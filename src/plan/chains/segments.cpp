@@ -162,20 +162,20 @@ Id forward_operators(const Trace& trace) {
 namespace internal {
 
 std::optional<Plan> plan_segments(const Trace& trace, const PlanOptions& options) {
-  if (options.segments && !options.ranges.empty()) {
+  const auto [count, ranges] = own_options<SegmentsPlanner>(options);
+  if (count && !ranges.empty()) {
     throw BadOption("planner segments takes a number of segments or ranges, not both");
   }
-  if (!options.segments && options.ranges.empty()) {
+  if (!count && ranges.empty()) {
     throw BadOption("planner segments needs the number of segments, or ranges");
   }
   const Id operators = forward_operators(trace);
-  const Segments segments =
-      options.segments ? Segments::uniform(operators, *options.segments) : Segments(operators, options.ranges);
+  const Segments segments = count ? Segments::uniform(operators, *count) : Segments(operators, ranges);
   return SegmentPlan(trace, segments, options.budget).plan();
 }
 
 std::optional<Plan> plan_every(const Trace& trace, const PlanOptions& options) {
-  const Segments segments = Segments::every(forward_operators(trace), options.every.value_or(4));
+  const Segments segments = Segments::every(forward_operators(trace), own_options<EveryPlanner>(options).operators);
   return SegmentPlan(trace, segments, options.budget).plan();
 }
 

@@ -101,16 +101,11 @@ class BestPlanner {
   }
 
   void take_classic_starts() {
-    PlanOptions options = options_;
-    options.segments.reset();
-    options.ranges.clear();
-    options.every.reset();
-    options.slots.reset();
     const auto chain = [](const Trace& trace, const PlanOptions& o) { return plan_chain_seed(trace, o, chain_work); };
     using Planner = std::optional<Plan> (*)(const Trace&, const PlanOptions&);
     for (const Planner planner : {Planner(plan_chen_greedy), Planner(chain)}) {
       if (effort_.reads_clock() && effort_.spent() > seeds_until) return;
-      take_plan(planner(problem_.trace, options));
+      take_plan(planner(problem_.trace, options_));
     }
   }
   void take_plan(const std::optional<Plan>& plan) {

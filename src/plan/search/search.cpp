@@ -9,6 +9,32 @@ namespace {
 constexpr double penalty_for_each = 0.02;  // occurrence above the budget, beside the bytes it is above
 constexpr int deepest_pull = 200;
 
+// How often a move is of which kind, and how often it takes the less likely way: probabilities, found by trials on
+// recorded steps and on the graphs of others. Results depend little on any one of them.
+struct Mix {
+  // move(): what to begin with
+  double overflow = 0.45;  // where the schedule does not fit
+  double drop = 0.35;
+  double shift = 0.15, swap = 0.3;  // of the moves that begin with a repeat; the rest removes it
+  double with_ancestors = 0.9;      // what only served the removed repeat goes with it
+  double repaired = 0.1;            // a drop that is followed by a repair in the same move
+  // drop_across(): where the value is rebuilt
+  double early = 0.3;        // before it is used
+  double near_input = 0.6;   // of these: where an input is still there, not anywhere in the gap
+  double after_input = 0.5;  // of these: right after its last use, not right before
+  // pull(): what is pulled in with a repeat
+  double pull_over = 0.7;   // an input that would have to stay across an occurrence above the budget
+  double pull_free = 0.15;  // an input that has room to stay
+  // place_of_put(): when the copy is taken
+  double put_later = 0.2;
+  double put_earlier = 0.3;  // of the rest
+  // shift(): where to
+  double to_use = 0.25;     // right before its first use
+  double few_steps = 0.35;  // a few steps from where it is; else anywhere in the gap
+  double back = 0.5;
+};
+constexpr Mix mix;
+
 // Costs are seen as shares of the plain cost; of the dearest node, if a put or get costs more than everything else.
 double scale_of(const Problem& problem) {
   double largest = problem.plain_cost;
@@ -136,13 +162,13 @@ void Search::anneal(const std::vector<Id>& start, double until_share, double hot
 // ---- moves ---------------------------------------------------------------------------------------------------------
 
 bool Search::move() {
-  if (!schedule_.fits() && random_.chance(0.45)) return drop_at_overflow() && repaired_sometimes();
-  if (schedule_.repeats().empty() || random_.chance(0.35)) return drop_somewhere() && repaired_sometimes();
+  if (!schedule_.fits() && random_.chance(mix.overflow)) return drop_at_overflow() && repaired_sometimes();
+  if (schedule_.repeats().empty() || random_.chance(mix.drop)) return drop_somewhere() && repaired_sometimes();
   const Occurrence repeat = schedule_.repeats()[random_.below(static_cast<Id>(schedule_.repeats().size()))];
   const double which = random_.unit();
-  if (which < 0.15) return shift(repeat);
-  if (which < 0.45) return swap(repeat);
-  return remove(repeat, random_.chance(0.9));
+  if (which < mix.shift) return shift(repeat);
+  if (which < mix.shift + mix.swap) return swap(repeat);
+  return remove(repeat, random_.chance(mix.with_ancestors));
 }
 
 bool Search::drop_somewhere() {
@@ -196,15 +222,16 @@ bool Search::drop_across(Stay stay, Occurrence across) {
 
   const Id way = choose_way(value);
   Occurrence at = gap_end;
-  if (random_.chance(0.3)) {  // not right before the use, but anywhere in the gap, or where an input is still there
+  if (random_.chance(
+          mix.early)) {  // not right before the use, but anywhere in the gap, or where an input is still there
     const Occurrence from = across >= 0 ? across : gap_start;
     const auto inputs = problem_.inputs[way];
-    if (!inputs.empty() && random_.chance(0.6)) {
+    if (!inputs.empty() && random_.chance(mix.near_input)) {
       const Stay input = schedule_.serving(inputs[random_.below(static_cast<Id>(inputs.size()))], gap_end);
       if (input >= 0) {
         const Occurrence end = schedule_.end(input);
         if (schedule_.order(end) < schedule_.order(gap_end) && schedule_.order(end) > schedule_.order(from)) {
-          at = random_.chance(0.5) ? schedule_.next(end) : end;
+          at = random_.chance(mix.after_input) ? schedule_.next(end) : end;
         }
       }
     } else {
@@ -224,30 +251,7 @@ Id Search::choose_way(Id value) {
 
 bool Search::pull(Id node, Occurrence at, Occurrence gap_start) {
   if (++depth_ > deepest_pull) return false;
-  if (problem_.is_get(node)) {
-    const Id put = node - 1;
-    if (schedule_.serving(problem_.inputs[node].front(), at) < 0) {
-      // When the gap begins; or later in it, or earlier, when the value has been there for a while: where there is
-      // room.
-      Occurrence after = schedule_.next(gap_start);
-      if (random_.chance(0.2)) {
-        after = random_between(gap_start, at);
-      } else if (random_.chance(0.3)) {
-        const Id value = problem_.outputs[node].front();
-        const Id held_from = problem_.zone_first[value];
-        const bool held_before = held_from != nowhere && held_from < schedule_.moment_at(gap_start);
-        const Stay stay = schedule_.serving(value, after);
-        const Occurrence from = held_before ? schedule_.first_of(held_from)
-                                : stay >= 0 ? schedule_.birth(stay)
-                                            : gap_start;
-        after = random_between(from, after);
-      }
-      if (schedule_.order(after) > schedule_.order(at) || !schedule_.can_insert(put, after)) return false;
-      schedule_.insert(put, after);
-    }
-    schedule_.insert(node, at);
-    return true;
-  }
+  if (problem_.is_get(node)) return pull_get(node, at, gap_start);
   for (Id missing = schedule_.missing_input(node, at); missing != nowhere;
        missing = schedule_.missing_input(node, at)) {
     // Its storage was taken over: a replay brings it back, or a copy from before that.
@@ -256,9 +260,35 @@ bool Search::pull(Id node, Occurrence at, Occurrence gap_start) {
     if (way == nowhere || taken == nowhere) return false;
     if (!pull(way, at, schedule_.previous(schedule_.first_of(taken)))) return false;
   }
-  const Occurrence pulled = schedule_.insert(node, at);
+  return pull_inputs(schedule_.insert(node, at));
+}
 
-  const auto inputs = problem_.inputs[node];
+bool Search::pull_get(Id get, Occurrence at, Occurrence gap_start) {
+  if (schedule_.serving(problem_.inputs[get].front(), at) < 0) {
+    const Id put = get - 1;
+    const Occurrence place = place_of_put(problem_.outputs[get].front(), at, gap_start);
+    if (schedule_.order(place) > schedule_.order(at) || !schedule_.can_insert(put, place)) return false;
+    schedule_.insert(put, place);
+  }
+  schedule_.insert(get, at);
+  return true;
+}
+
+// When the gap begins; or later in it, or earlier, when the value has been there for a while: where there is room.
+Occurrence Search::place_of_put(Id value, Occurrence at, Occurrence gap_start) {
+  const Occurrence begins = schedule_.next(gap_start);
+  if (random_.chance(mix.put_later)) return random_between(gap_start, at);
+  if (!random_.chance(mix.put_earlier)) return begins;
+  const Id held_from = problem_.zone_first[value];
+  if (held_from != nowhere && held_from < schedule_.moment_at(gap_start)) {
+    return random_between(schedule_.first_of(held_from), begins);
+  }
+  const Stay stay = schedule_.serving(value, begins);
+  return random_between(stay >= 0 ? schedule_.birth(stay) : gap_start, begins);
+}
+
+bool Search::pull_inputs(Occurrence pulled) {
+  const auto inputs = problem_.inputs[schedule_.node_of(pulled)];
   for (auto input = inputs.end(); input != inputs.begin() && pulls_left_ > 0;) {
     const Id value = *--input;
     const Stay stay = schedule_.serving(value, pulled);
@@ -267,7 +297,7 @@ bool Search::pull(Id node, Occurrence at, Occurrence gap_start) {
     const Occurrence last = schedule_.last_use_between(value, birth, schedule_.order(pulled));
     const Occurrence stretched_from = last < 0 ? schedule_.birth(stay) : last;
     if (schedule_.next(stretched_from) == pulled) continue;
-    if (!random_.chance(schedule_.over_between(stretched_from, pulled) ? 0.7 : 0.15)) continue;
+    if (!random_.chance(schedule_.over_between(stretched_from, pulled) ? mix.pull_over : mix.pull_free)) continue;
     --pulls_left_;
     // In front of what this batch has put there already for later inputs, so that ancestors come first.
     const Id way = choose_way(value);
@@ -326,8 +356,8 @@ bool Search::shift(Occurrence repeat) {
 
   Occurrence to = first_use;
   const double how = random_.unit();
-  if (how >= 0.25 && how < 0.6) {
-    const bool back = random_.chance(0.5);
+  if (how >= mix.to_use && how < mix.to_use + mix.few_steps) {
+    const bool back = random_.chance(mix.back);
     to = repeat;
     for (int steps = 1 + random_.below(4) + (back ? 0 : 1); steps > 0; --steps) {
       const Occurrence step = back ? schedule_.previous(to) : schedule_.next(to);
@@ -337,7 +367,7 @@ bool Search::shift(Occurrence repeat) {
         break;
       to = step;
     }
-  } else if (how >= 0.6) {
+  } else if (how >= mix.to_use + mix.few_steps) {
     to = random_between(gap_start, first_use);
   }
   if (to == repeat || !schedule_.can_erase(repeat)) return false;
@@ -348,14 +378,14 @@ bool Search::shift(Occurrence repeat) {
 }
 
 bool Search::swap(Occurrence repeat) {
-  if (!remove(repeat, random_.chance(0.9))) return false;
+  if (!remove(repeat, random_.chance(mix.with_ancestors))) return false;
   repair(1 + random_.below(3));
   return true;
 }
 
 // A repeat may itself have no room: then something else has to go while it takes place, in the same move.
 bool Search::repaired_sometimes() {
-  if (random_.chance(0.1)) repair(1 + random_.below(2));
+  if (random_.chance(mix.repaired)) repair(1 + random_.below(2));
   return true;
 }
 

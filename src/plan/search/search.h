@@ -70,6 +70,9 @@ class Search {
   // Inserts a repeat of the node right before `at`, and before it repeats of those inputs that would otherwise have to
   // stay long. `gap_start`: the last occurrence that sees the value resident, where a copy can be taken.
   bool pull(Id node, Occurrence at, Occurrence gap_start);
+  bool pull_get(Id get, Occurrence at, Occurrence gap_start);
+  [[nodiscard]] Occurrence place_of_put(Id value, Occurrence at, Occurrence gap_start);
+  bool pull_inputs(Occurrence pulled);
   [[nodiscard]] Id choose_way(Id value);
   void remove_unused_ancestors(Id value, Id before);
 

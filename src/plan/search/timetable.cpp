@@ -16,6 +16,19 @@ void Timetable::reset() {
 }
 
 bool Timetable::load(const std::vector<Id>& nodes) {
+  clear();
+  Reading reading;
+  reading.sequence.reserve(nodes.size() + 1);
+  reading.own.reserve(nodes.size() + 1);
+  if (!read(nodes, reading)) {
+    reset();
+    return false;
+  }
+  lay_out(reading);
+  return true;
+}
+
+void Timetable::clear() {
   const Id firsts = problem_.moments + 1;  // the start is one of them
   node_.assign(firsts, nowhere);
   moment_.assign(firsts, nowhere);
@@ -40,85 +53,90 @@ bool Timetable::load(const std::vector<Id>& nodes) {
   batch_ = 0;
   cost_ = over_bytes_ = 0;
   over_count_ = 0;
+}
 
-  const auto add_stay = [&](Id value, Occurrence birth, bool real) {
-    stay_value_.push_back(value);
-    stay_birth_.push_back(birth);
-    stay_end_.push_back(real ? birth : -1);
-    if (real) stays_of_[value].push_back(stay_count() - 1);
-  };
-  const auto add_anchors = [&](Id key, Occurrence birth) {
-    for (const Id v : problem_.anchored[key]) {
-      add_stay(v, birth, true);
-      anchors_.push_back(stay_count() - 1);
-    }
-  };
-  const auto use = [&](Id value, Occurrence at) {
-    if (held_at(value, at)) return true;
-    if (stays_of_[value].empty()) return false;
-    const Stay s = stays_of_[value].back();
-    if (crosses_take_over(value, stay_birth_[s], at)) return false;
-    stay_end_[s] = at;
-    return true;
-  };
+// ---- reading a list of nodes ----------------------------------------------------------------------------------------
 
-  std::vector<Occurrence> sequence;
-  sequence.reserve(nodes.size() + 1);
-  std::vector<Bytes> own;  // bytes of an occurrence that are there whatever stays cover it
-  own.reserve(nodes.size() + 1);
-  sequence.push_back(start_);
-  own.push_back(0);
+bool Timetable::read(const std::vector<Id>& nodes, Reading& reading) {
+  reading.sequence.push_back(start_);
+  reading.own.push_back(0);
   add_anchors(problem_.moments, start_);
-
   Id next_moment = 0;
-  bool valid = true;
   for (const Id n : nodes) {
     if (next_moment == problem_.moments) break;  // repeats after the last moment serve nobody
     const bool first = n == next_moment;
-    if (!first && ((n < problem_.moments && n > next_moment) || !problem_.may_repeat[n])) {
-      valid = false;
-      break;
-    }
-    Occurrence o = n;
-    if (!first) {
-      o = new_occurrence(n);
-      repeat_index_[o] = static_cast<Id>(repeats_.size());
-      repeats_.push_back(o);
-      moment_[o] = next_moment;
-    } else {
-      node_[o] = moment_[o] = n;
-      first_stay_[o] = stay_count();
-    }
-    for (const Id v : problem_.inputs[n]) valid = valid && use(v, o);
-    if (first) {
-      for (const Id v : problem_.timeline.hold_starts(n)) {
-        if (problem_.extra_need[v] == n) valid = valid && use(v, o);
-      }
-      for (const Id v : problem_.outputs[n]) add_stay(v, o, problem_.zone_first[v] != n);
-      add_anchors(n, o);
-      own.push_back(problem_.at[n]);
-      ++next_moment;
-    } else {
-      Stay s = first_stay_[o];
-      for (const Id v : problem_.outputs[n]) {
-        if (!held_at(v, o)) {
-          stay_end_[s] = o;
-          stays_of_[v].push_back(s);
-        }
-        ++s;
-      }
-      own.push_back(problem_.before[next_moment] + problem_.workspace[n] + problem_.output_bytes[n]);
-    }
-    if (!valid) break;
+    if (!first && ((n < problem_.moments && n > next_moment) || !problem_.may_repeat[n])) return false;
+    const Occurrence o = first ? n : new_occurrence(n);
+    if (!(first ? read_first(o, reading) : read_repeat(o, next_moment, reading))) return false;
+    if (first) ++next_moment;
     occurrences_of_[n].push_back(o);
     cost_ += problem_.cost[n];
-    sequence.push_back(o);
+    reading.sequence.push_back(o);
   }
-  if (!valid || next_moment < problem_.moments) {
-    reset();
-    return false;
-  }
+  return next_moment == problem_.moments;
+}
 
+bool Timetable::read_first(Occurrence o, Reading& reading) {
+  const Id moment = o;
+  node_[o] = moment_[o] = moment;
+  first_stay_[o] = stay_count();
+  for (const Id v : problem_.inputs[moment]) {
+    if (!use(v, o)) return false;
+  }
+  for (const Id v : problem_.timeline.hold_starts(moment)) {
+    if (problem_.extra_need[v] == moment && !use(v, o)) return false;
+  }
+  for (const Id v : problem_.outputs[moment]) add_stay(v, o, problem_.zone_first[v] != moment);
+  add_anchors(moment, o);
+  reading.own.push_back(problem_.at[moment]);
+  return true;
+}
+
+bool Timetable::read_repeat(Occurrence o, Id next_moment, Reading& reading) {
+  const Id node = node_[o];
+  repeat_index_[o] = static_cast<Id>(repeats_.size());
+  repeats_.push_back(o);
+  moment_[o] = next_moment;
+  for (const Id v : problem_.inputs[node]) {
+    if (!use(v, o)) return false;
+  }
+  Stay s = first_stay_[o];
+  for (const Id v : problem_.outputs[node]) {
+    if (!held_at(v, o)) {
+      stay_end_[s] = o;
+      stays_of_[v].push_back(s);
+    }
+    ++s;
+  }
+  reading.own.push_back(own_bytes(o));
+  return true;
+}
+
+void Timetable::add_stay(Id value, Occurrence birth, bool real) {
+  stay_value_.push_back(value);
+  stay_birth_.push_back(birth);
+  stay_end_.push_back(real ? birth : -1);
+  if (real) stays_of_[value].push_back(stay_count() - 1);
+}
+
+void Timetable::add_anchors(Id key, Occurrence birth) {
+  for (const Id v : problem_.anchored[key]) {
+    add_stay(v, birth, true);
+    anchors_.push_back(stay_count() - 1);
+  }
+}
+
+bool Timetable::use(Id value, Occurrence at) {
+  if (held_at(value, at)) return true;
+  if (stays_of_[value].empty()) return false;
+  const Stay s = stays_of_[value].back();
+  if (crosses_take_over(value, stay_birth_[s], at)) return false;
+  stay_end_[s] = at;
+  return true;
+}
+
+void Timetable::lay_out(const Reading& reading) {
+  const std::vector<Occurrence>& sequence = reading.sequence;
   size_ = static_cast<Id>(sequence.size()) - 1;
   std::vector<Id> position(node_.size(), 0);
   for (std::size_t i = 0; i < sequence.size(); ++i) position[sequence[i]] = static_cast<Id>(i);
@@ -140,10 +158,9 @@ bool Timetable::load(const std::vector<Id>& nodes) {
     covered += change[i];
     place_[sequence[i]] = {static_cast<Id>(blocks_.size()) - 1, b.count};
     b.occurrences[b.count] = sequence[i];
-    b.live[b.count++] = own[i] + covered;
+    b.live[b.count++] = reading.own[i] + covered;
   }
   for (Id b = 0; b < static_cast<Id>(blocks_.size()); ++b) summarise(b);
-  return true;
 }
 
 std::vector<Id> Timetable::nodes() const {

@@ -123,8 +123,32 @@ class Timetable {
     Occurrence where;  // the inserted one, or the one before which the erased one stood
   };
 
+  // What `load` has read so far.
+  struct Reading {
+    std::vector<Occurrence> sequence;
+    std::vector<Bytes> own;  // by position: see own_bytes
+  };
+  void clear();
+  // False: it is not of the form above.
+  bool read(const std::vector<Id>& nodes, Reading&);
+  bool read_first(Occurrence, Reading&);
+  bool read_repeat(Occurrence, Id next_moment, Reading&);
+  void lay_out(const Reading&);  // into blocks
+  void add_stay(Id value, Occurrence birth, bool real);
+  void add_anchors(Id key, Occurrence birth);
+  // The value's last stay reaches to here; false: there is none that can.
+  bool use(Id value, Occurrence at);
+
   Occurrence new_occurrence(Id node);
+  // Bytes of an occurrence that are there whatever stays cover it.
+  [[nodiscard]] Bytes own_bytes(Occurrence) const;
   Occurrence insert_unlogged(Id node, Occurrence at);
+  // The repeat, right before `at`, serves the later uses of what it makes; returns the bytes that this frees there.
+  Bytes hand_over_uses(Occurrence repeat, Occurrence at);
+  // What the repeat reads stays up to it; returns the bytes that are there for that.
+  Bytes stretch_inputs(Occurrence repeat, Occurrence at);
+  void put_into_block(Occurrence, Occurrence at, Bytes live);
+  void list_in_order(Occurrence repeat);
   void erase_unlogged(Occurrence repeat);
   void add_between(Occurrence after, Occurrence before, Bytes amount);  // to occurrences strictly between
   void add_in_block(Id block, Id from, Id to, Bytes amount);

@@ -106,6 +106,12 @@ Occurrence Timetable::new_occurrence(Id node) {
   return o;
 }
 
+Bytes Timetable::own_bytes(Occurrence o) const {
+  const Id node = node_[o];
+  if (!is_repeat(o)) return problem_.at[node];
+  return problem_.before[moment_[o]] + problem_.workspace[node] + problem_.output_bytes[node];
+}
+
 Occurrence Timetable::insert_unlogged(Id node, Occurrence at) {
   if (blocks_[place_[at].block].count == capacity) split(place_[at].block);
   const Occurrence o = new_occurrence(node);
@@ -113,37 +119,50 @@ Occurrence Timetable::insert_unlogged(Id node, Occurrence at) {
   repeat_index_[o] = static_cast<Id>(repeats_.size());
   repeats_.push_back(o);
 
-  const Id here = order(at);
-  const Bytes beside = problem_.before[moment_[at]];
-  const Id after = node_[at];
-  const Bytes own_of_at =
-      is_repeat(at) ? beside + problem_.workspace[after] + problem_.output_bytes[after] : problem_.at[after];
-  Bytes live = live_at(at) - own_of_at + beside + problem_.workspace[node] + problem_.output_bytes[node];
+  Bytes live = live_at(at) - own_bytes(at) + own_bytes(o);
+  live -= hand_over_uses(o, at);
+  live += stretch_inputs(o, at);
+  put_into_block(o, at, live);
+  list_in_order(o);
+  cost_ += problem_.cost[node];
+  ++size_;
+  return o;
+}
 
-  Stay s = first_stay_[o];
-  for (const Id v : problem_.outputs[node]) {
-    if (!held_at(v, o)) {
-      const Stay earlier = latest_before(v, here);
-      stay_end_[s] = o;
-      if (earlier >= 0 && order(stay_end_[earlier]) >= here) {  // hands its later uses over
-        live -= problem_.bytes[v];
-        stay_end_[s] = stay_end_[earlier];
-        const Occurrence last = last_use_between(v, order(stay_birth_[earlier]), here);
-        stay_end_[earlier] = last < 0 ? stay_birth_[earlier] : last;
-        add_between(stay_end_[earlier], at, -problem_.bytes[v]);
-      }
-    }
+Bytes Timetable::hand_over_uses(Occurrence repeat, Occurrence at) {
+  const Id here = order(at);
+  Bytes freed = 0;
+  Stay s = first_stay_[repeat] - 1;
+  for (const Id v : problem_.outputs[node_[repeat]]) {
     ++s;
+    if (held_at(v, repeat)) continue;
+    stay_end_[s] = repeat;
+    const Stay earlier = latest_before(v, here);
+    if (earlier < 0 || order(stay_end_[earlier]) < here) continue;
+    freed += problem_.bytes[v];
+    stay_end_[s] = stay_end_[earlier];
+    const Occurrence last = last_use_between(v, order(stay_birth_[earlier]), here);
+    stay_end_[earlier] = last < 0 ? stay_birth_[earlier] : last;
+    add_between(stay_end_[earlier], at, -problem_.bytes[v]);
   }
-  for (const Id v : problem_.inputs[node]) {
-    if (held_at(v, o)) continue;
+  return freed;
+}
+
+Bytes Timetable::stretch_inputs(Occurrence repeat, Occurrence at) {
+  const Id here = order(at);
+  Bytes added = 0;
+  for (const Id v : problem_.inputs[node_[repeat]]) {
+    if (held_at(v, repeat)) continue;
     const Stay serving_stay = latest_before(v, here);
     if (order(stay_end_[serving_stay]) >= here) continue;
-    live += problem_.bytes[v];
+    added += problem_.bytes[v];
     add_between(stay_end_[serving_stay], at, problem_.bytes[v]);
-    stay_end_[serving_stay] = o;
+    stay_end_[serving_stay] = repeat;
   }
+  return added;
+}
 
+void Timetable::put_into_block(Occurrence o, Occurrence at, Bytes live) {
   const Place place = place_[at];
   Block& b = blocks_[place.block];
   for (Id i = b.count; i > place.index; --i) {
@@ -156,22 +175,22 @@ Occurrence Timetable::insert_unlogged(Id node, Occurrence at) {
   b.live[place.index] = live - summaries_[place.block].addend;
   ++b.count;
   summarise(place.block);
+}
 
-  // In order among its like; most land near the end, so the search starts there.
+// Among its like; most land near the end, so the search starts there.
+void Timetable::list_in_order(Occurrence repeat) {
   const auto insert_in_order = [&](std::vector<std::int32_t>& list, std::int32_t item, auto occurrence_of) {
     auto spot = list.end();
-    while (spot != list.begin() && order(occurrence_of(*(spot - 1))) > order(o)) --spot;
+    while (spot != list.begin() && order(occurrence_of(*(spot - 1))) > order(repeat)) --spot;
     list.insert(spot, item);
   };
-  insert_in_order(occurrences_of_[node], o, [](Occurrence other) { return other; });
-  s = first_stay_[o];
+  const Id node = node_[repeat];
+  insert_in_order(occurrences_of_[node], repeat, [](Occurrence other) { return other; });
+  Stay s = first_stay_[repeat];
   for (const Id v : problem_.outputs[node]) {
     if (is_stay(s)) insert_in_order(stays_of_[v], s, [&](Stay other) { return stay_birth_[other]; });
     ++s;
   }
-  cost_ += problem_.cost[node];
-  ++size_;
-  return o;
 }
 
 void Timetable::erase_unlogged(Occurrence o) {

@@ -1,5 +1,5 @@
 // the chain remembers copies
-#include "reprise/chain/chain.h"
+#include "reprise/chain/loop.h"
 
 struct Field {
   double numbers[4] = {};
@@ -13,5 +13,6 @@ struct reprise::StateTraits<Field> {
 int main() {
   reprise::Chain<Field> chain(
       2, [](int, const Field& x) { return x; }, [](int, const Field&, Field gradient) { return gradient; });
-  (void)chain.forward(0, Field{});
+  reprise::ChainLoop loop(chain);
+  (void)loop.forward(Field{});
 }

@@ -2,7 +2,7 @@
 #include "reprise/chain/chain.h"
 
 struct Field {
-  double numbers[4] = {};
+  std::vector<double> numbers;
 };
 
 int main() {

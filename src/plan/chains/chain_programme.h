@@ -7,13 +7,14 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <vector>
 
 #include "reprise/plan/chain_steps.h"
 #include "reprise/trace/trace.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 // The bytes and costs of a layer. The bytes of a step are all bytes that are live while it takes place, without the
 // states and tapes that the schedule chose to remember, and without the layer's input state, unless noted otherwise.
@@ -57,6 +58,13 @@ struct ChainProblem {
   Bytes input_bytes = 0;  // of state 0, which is there at the start and cannot be made again
 };
 
+// Restricts long parts of a chain, so that long chains are solved in little time: a part of layers that is reversed on
+// its own is short, or ends with one of these. States may be remembered anywhere.
+struct LongParts {
+  int longer_than = 0;        // layers
+  std::vector<int> end_with;  // layers, counted from 1, ascending; the last one of the chain is always meant
+};
+
 struct ChainProgrammeOptions {
   // The number of equal parts, of the budget that is left for remembering, to which sizes are rounded, unless they
   // divide evenly into no more parts. More units: less is lost by rounding; time and memory grow in proportion.
@@ -67,8 +75,12 @@ struct ChainProgrammeOptions {
   enum class Rounding { up, even } rounding = Rounding::up;
   // Finds the schedule with the smallest peak up to the budget, instead of the cheapest one for the budget.
   bool smallest = false;
-  // The work ends soon and without a result when any thread sets this to true.
+  // Empty: all schedules are considered. Otherwise time is in the order of
+  // layers * (size of end_with)^2 + layers * longer_than^2, times units.
+  std::optional<LongParts> long_parts = {};
+  // The work ends soon and without a result when any thread sets this to true, or at this time.
   const std::atomic<bool>* cancel = nullptr;
+  std::optional<std::chrono::steady_clock::time_point> deadline = {};
 };
 
 struct ChainProgramme {
@@ -84,4 +96,4 @@ struct ChainProgramme {
 [[nodiscard]] std::optional<ChainProgramme> solve_chain(const ChainProblem&, Bytes budget,
                                                         const ChainProgrammeOptions& = {});
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -1,4 +1,6 @@
 // What to remember and what to give up: the rules that come with a store.
+#include <charconv>
+
 #include "reprise/store/store.h"
 
 namespace reprise {
@@ -16,6 +18,19 @@ Remember none() {
 Remember every(std::uint64_t n) {
   if (n == 0) throw BadOption("[store] remember::every(0): has to be at least 1");
   return [n](const Offer& offer) { return offer.number % n == 0; };
+}
+
+Remember every_key(std::uint64_t n) {
+  if (n == 0) throw BadOption("[store] remember::every_key(0): has to be at least 1");
+  return [n](const Offer& offer) {
+    std::uint64_t number = 0;
+    const char* const end = offer.key.data() + offer.key.size();
+    const auto [parsed, error] = std::from_chars(offer.key.data(), end, number);
+    if (error != std::errc() || parsed != end) {
+      throw BadOption("[store] value \"" + offer.key + "\": remember::every_key needs keys that are whole numbers");
+    }
+    return number % n == 0;
+  };
 }
 
 Remember costly(double threshold) {

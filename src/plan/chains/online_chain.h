@@ -25,16 +25,7 @@
 
 #include "reprise/plan/chain_steps.h"
 
-namespace reprise {
-
-// Returns the steps of backward of layers `layers`..1, from the remembered states and nothing else, with that many
-// slots in all. A remembered state keeps its slot until the layers after it are reversed; with those slots, no schedule
-// has fewer forward steps. Each state is discarded when it is no longer needed, state `layers` before anything else, so
-// nothing is remembered at the end. The time it takes is proportional to the number of steps.
-// Throws BadOption unless the remembered states are ascending, the first is 0, the last at most `layers`, and there are
-// as many slots as states.
-[[nodiscard]] ChainSteps reverse_from(std::span<const std::int32_t> remembered, std::int32_t layers,
-                                      std::int32_t slots);
+namespace reprise::internal {
 
 class OnlineChain {
  public:
@@ -96,4 +87,4 @@ class OnlineChain {
   std::int64_t before_last_ = 0;  // steps of the stretch that ends in the last remembered state
 };
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -1,0 +1,450 @@
+#include "chain/chain_engine.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "reprise/trace/error.h"
+
+namespace reprise::internal {
+
+// Releases everything unless the part of a pass that it stands for was done.
+class ChainEngine::PassGuard {
+ public:
+  explicit PassGuard(ChainEngine& engine) : engine_(engine) {}
+  PassGuard(const PassGuard&) = delete;
+  PassGuard& operator=(const PassGuard&) = delete;
+  ~PassGuard() {
+    if (!done_) engine_.release();
+  }
+  void done() { done_ = true; }
+
+ private:
+  ChainEngine& engine_;
+  bool done_ = false;
+};
+
+ChainEngine::ChainEngine(ChainLayers layers, bool tapes, ChainStates& states)
+    : states_(states), setup_(std::move(layers), tapes), held_(states, places_), kept_(places_) {
+  setup_.planner().progress([this](double share) {
+    if (!observer_) return;
+    observer_({.phase = ChainProgress::Phase::planning,
+               .replays = held_.statistics.replays,
+               .stored = held_.statistics.stored,
+               .planned = share});
+  });
+}
+
+void ChainEngine::codec(const Codec& codec) {
+  places_.codec(&codec);
+  setup_.places_changed();
+}
+
+void ChainEngine::disk(DiskTier tier, std::optional<Bytes> transit, FileSystem* files) {
+  places_.disk(std::move(tier), transit, files);
+  setup_.places_changed();
+  folder_is_ours_ = false;
+  resumed_.reset();
+}
+
+const Plan& ChainEngine::plan() const {
+  const Plan* plan = pass_ ? pass_->plan() : nullptr;
+  if (!plan) throw ChainError("[chain] there is no plan yet: no pass has begun, or its schedule is still deciding");
+  return *plan;
+}
+
+Trace ChainEngine::trace() const {
+  if (pass_ && pass_->form()) return chain_trace(*pass_->form());
+  ChainForm form = setup_.form();
+  if (pass_) form.tiers.clear();  // it takes steps as they come, and uses none
+  return chain_trace(form);
+}
+
+// ---- the course of a pass ----
+
+void ChainEngine::begin(Owner owner, Id first) {
+  release();
+  held_.statistics = {.passes = held_.statistics.passes};
+  pass_.reset();
+  first_ = start_ = first;
+  ran_before_ = false;
+  position_ = 0;
+  planned_again_ = 0;
+  catching_up_ = false;
+  cost_.reset();
+  owner_ = owner;
+  phase_ = Phase::forward;
+  ++number_;
+  ++held_.statistics.passes;
+}
+
+// Chooses the actions of the pass that has begun, or of a part of it, now that its input is there.
+void ChainEngine::open(Id input, Id first, Id end) {
+  const PlaceSettings& places = keeping() ? places_.used() : places_.next();
+  const bool all = first == 0 && (!layers().known() || end == layers().size());
+  first_ = first;
+  position_ = 0;
+  disk_reads_ = 0;
+  phase_ = Phase::forward;
+  if (all && setup_.needs_sizes() && setup_.sizes_known()) {
+    const Bytes bytes = states_.bytes(input), known = setup_.form().input;
+    if (bytes > setup_.limit()) {
+      throw ChainError(fmt::format("[chain] budget is {} bytes: the input alone has {}", setup_.limit(), bytes));
+    }
+    if (bytes > known) {
+      ChainForm form = setup_.form();
+      held_.limit(setup_.limit());
+      if (input != ChainStates::lent) held_.count_array(bytes);
+      measure_sizes(form, input, places);
+      if (input != ChainStates::lent) held_.discount_array(bytes);
+      setup_.measured_again(std::move(form));
+    }
+  }
+  const ChainInput terms = input_terms(input, places);
+  pass_.emplace(all ? setup_.begin(places, terms) : setup_.begin_part(first, end, places, terms));
+  if (!keeping()) places_.begin(setup_.transit());
+  leave_room_for_gradients();
+  states_.hold_spares(!pass_->limit());
+  const Codec* const codec = places_.used().codec;
+  if (!ran_before_) verification_.begin(states_, layers().size(), !codec || codec->exact());
+  part_open_ = true;
+}
+
+// Ends forward.
+void ChainEngine::turn() {
+  pass_->turn();
+  if (keeping() && layer_count() > 0) keep_if_remembered(layer_count() - 1);
+  phase_ = Phase::backward;
+  leave_room_for_gradients();
+  places_.prefetch(pass_->wanted_from_disk(0, 2), first_);
+}
+
+void ChainEngine::release() noexcept {
+  places_.clear();
+  held_.clear();
+  result_ = nowhere;
+  phase_ = Phase::idle;
+  first_ = start_ = 0;
+  part_open_ = false;
+  kept_on_ = false;
+  adopted_.clear();
+}
+
+void ChainEngine::clear() {
+  release();
+  held_.statistics = {};
+  states_.hold_spares(false);
+  resumed_.reset();
+  if (!places_.will_keep()) return;
+  places_.begin(std::nullopt);
+  kept_.clear();
+  places_.close_kept();
+  folder_is_ours_ = true;
+}
+
+void ChainEngine::begin_forward(Id first) {
+  require_known(true, "forward of all layers");
+  if (first < 0 || first > layers().size()) {
+    throw ChainError(
+        fmt::format("[chain] forward cannot begin with layer {}: the chain has {}", first, layers().size()));
+  }
+  begin(Owner::engine, first);
+}
+
+void ChainEngine::begin_forward_until() {
+  require_known(false, "forward until something");
+  if (places_.will_keep()) throw ChainError("[chain] keep needs a number of layers that is known: this chain's is not");
+  begin(Owner::engine, 0);
+}
+
+Id ChainEngine::forward(Id input) {
+  PassGuard guard(*this);
+  if (places_.will_keep()) require_keeping();
+  if (!resumed_ || !forward_resumed(input)) {
+    open(input, start_, layers().size());
+    if (places_.will_keep()) begin_kept(input);
+    forward_part(input);
+  }
+  guard.done();
+  return std::exchange(result_, nowhere);
+}
+
+// Runs all layers of the part, and turns.
+void ChainEngine::forward_part(Id input) {
+  if (layer_count() == 0) {
+    result_ = input;
+  } else {
+    held_.hold(0, input, states_.bytes(input));
+    for (Id layer = 0; layer < layer_count(); ++layer) execute_until(layer);
+    execute_what_follows(layer_count() - 1);
+  }
+  turn();
+  if (keeping()) keep_result();
+}
+
+Id ChainEngine::forward_until(Id input, const std::function<bool(Id position, Id state)>& done) {
+  PassGuard guard(*this);
+  open(input, 0, 0);
+  held_.hold(0, input, states_.bytes(input));
+  Id layer = 0;
+  execute_until(layer);
+  while (!done(layer, held_.slot(layer + 1))) execute_until(++layer);
+  execute_what_follows(layer);
+  const Id result = held_.give_away(layer + 1);
+  turn();
+  guard.done();
+  return result;
+}
+
+Id ChainEngine::forward_layer(std::uint64_t& pass, std::optional<double> cost) {
+  if (cost && !(*cost >= 0 && std::isfinite(*cost))) {
+    throw BadOption(fmt::format("[chain] cost is {}: it has to be a number that is not negative", *cost));
+  }
+  const bool begins = pass == 0;
+  if (begins) {
+    if (layers().known()) require_layer(0);
+    if (places_.will_keep()) throw ChainError("[chain] keep is for forward() and backward(), and not for a ChainLoop");
+    begin(Owner::caller, 0);
+    pass = number_;
+  } else {
+    require_pass(pass);
+    require_forward();
+  }
+  PassGuard guard(*this);
+  if (begins) open(ChainStates::lent, 0, layers().size());
+  const Id position = position_;
+  held_.borrow(position);
+  cost_ = cost;
+  execute_until(position);
+  execute_what_follows(position);
+  held_.copy_if_borrowed(position);
+  guard.done();
+  return std::exchange(result_, nowhere);
+}
+
+void ChainEngine::begin_backward() {
+  if (!states_.has_backward()) {
+    throw ChainError("[chain] backward was asked for, but the chain was made without a backward closure");
+  }
+  if (phase_ == Phase::backward) return;
+  if (phase_ == Phase::forward && owner_ == Owner::caller && (all_ran() || !layers().known())) return turn();
+  if (phase_ != Phase::idle || !held_.has_saved(0) || !layers().known()) fail_backward();
+  // From the states that were saved by hand.
+  first_ = start_ = 0;
+  part_open_ = true;
+  verification_.begin(states_, 0, false);
+  const std::vector<Id> saved = held_.saved();
+  const std::optional<Place> place = place_by_hand();
+  bring_saved_to(place);
+  pass_.emplace(setup_.begin_backward(saved, place, places_.used()));
+  if (place) adopted_.insert(saved.begin(), saved.end());
+  held_.adopt_saved();
+  position_ = layer_count();
+  phase_ = Phase::backward;
+  ++number_;
+}
+
+void ChainEngine::begin_backward_layer(std::uint64_t pass) {
+  if (pass != 0) require_pass(pass);
+  begin_backward();
+  if (position_ == 0) throw ChainError("[chain] backward was asked for, but there are no layers");
+}
+
+void ChainEngine::backward() {
+  const PassGuard guard(*this);  // the pass is over, one way or the other
+  if (keeping()) keep_seed();
+  if (part_open_) backward_part();
+  while (first_ > start_) {
+    run_segment_forward();
+    backward_part();
+  }
+  if (keeping()) kept_.finish();
+  verification_.pass_over();
+}
+
+void ChainEngine::backward_part() {
+  while (position_ > 0) execute_until(position_ - 1);
+  execute_what_follows(0);
+}
+
+void ChainEngine::backward_layer(std::uint64_t& pass) {
+  PassGuard guard(*this);
+  const Id layer = position_ - 1;
+  execute_until(layer);
+  execute_what_follows(layer);
+  if (position_ > 0) return guard.done();
+  pass = 0;  // and over
+  verification_.pass_over();
+}
+
+// ---- actions ----
+
+// Executes the actions up to the run of this layer, forward or backward, which is included.
+void ChainEngine::execute_until(Id layer) {
+  if (phase_ == Phase::forward) {
+    pass_->prepare_forward();
+    while (position_ <= layer) execute(*pass_->next());
+  } else {
+    while (position_ > layer) execute(*pass_->next());
+  }
+}
+
+// Executes what the plan does with the state before this layer right after the layer has run.
+void ChainEngine::execute_what_follows(Id position) {
+  while (const Action* action = pass_->next()) {
+    const Id state = pass_->state_of(action->target);
+    const bool about_this = pass_->is_tape(action->target) || state <= position;
+    const bool ends = action->kind == Action::Kind::drop && state == pass_->layers();
+    if (action->kind != Action::Kind::drop && action->kind != Action::Kind::put) return;
+    if (!about_this && !ends) return;
+    execute(*action);
+  }
+}
+
+// The kinds in the order of how many there are. The action is a copy: the pass may be planned again meanwhile.
+void ChainEngine::execute(const Action& next) {
+  const Action action = next;
+  pass_->took();
+  if (action.kind == Action::Kind::drop) return drop(action.target);
+  if (action.kind == Action::Kind::replay) return run_forward(action.target);
+  if (action.kind == Action::Kind::run) {
+    if (phase_ == Phase::forward || action.target < pass_->layers()) return run_forward(action.target);
+    return run_backward(2 * pass_->layers() - 1 - action.target);
+  }
+  const Place place = pass_->is_disk(action.tier) ? Place::disk : Place::packed;
+  if (action.kind == Action::Kind::put) return put(pass_->state_of(action.target), place);
+  get(pass_->state_of(action.target), place);
+}
+
+void ChainEngine::run_forward(Id layer) {
+  // The tape is wanted unless the plan drops it at once.
+  const bool with_tape = pass_->tapes() && !drops_next(pass_->tape_value(layer));
+  const bool replay = phase_ == Phase::backward || layer < position_;
+  if (keeping() && !replay && layer > 0) keep_if_remembered(layer - 1);
+  const Id input = held_.slot(layer);
+  const bool in_place = states_.works_in_place() && input >= 0 && pass_->drops_soon(pass_->state_value(layer));
+  const ChainStates::Made made =
+      in_place ? call_in_place(layer, replay, with_tape) : call_forward(layer, input, with_tape);
+  if (!accept(layer, made)) return;
+  if (replay) {
+    ++held_.statistics.replays;
+  } else {
+    position_ = layer + 1;
+    pass_->ran(layer, cost_ ? *cost_ : setup_.forward_cost(first_ + layer));
+    if (ran_before_) ++held_.statistics.replays;
+  }
+  verification_.made(first_ + layer, states_, made.state, replay || ran_before_);
+  if (made.tape != nowhere) held_.hold_tape(layer, made.tape, states_.tape_bytes(made.tape));
+  // The last state is the caller's, and all states are if the loop is.
+  const bool last = (layers().known() || phase_ == Phase::backward) && layer + 1 == pass_->layers();
+  if (!replay && (last || owner_ == Owner::caller)) {
+    result_ = made.state;
+  } else if (last) {
+    states_.drop(made.state);
+  } else {
+    held_.hold(layer + 1, made.state, made.bytes);
+  }
+  if (catching_up_ && last) {
+    catching_up_ = false;
+    leave_room_for_gradients();
+  }
+  tell(replay || ran_before_ ? ChainProgress::Phase::replay : ChainProgress::Phase::forward, layer);
+}
+
+// The state before the layer becomes the one after it.
+ChainStates::Made ChainEngine::call_in_place(Id layer, bool replay, bool with_tape) {
+  ++held_.statistics.forward_calls;
+  const Bytes before = states_.bytes(held_.slot(layer));
+  const Id slot = held_.give_away(layer);
+  if (!replay && !held_.is_remembered(layer)) held_.statistics.not_stored += before;
+  return states_.advance(layers().number(first_ + layer), slot, with_tape);
+}
+
+void ChainEngine::run_backward(Id layer) {
+  if (layer + 1 == pass_->layers() && !accept_gradient(layer)) return;  // the one to start with
+  ++held_.statistics.backward_calls;
+  states_.backward(layers().number(first_ + layer), held_.slot(layer),
+                   pass_->tapes() ? held_.tape_slot(layer) : nowhere);
+  if (keeping()) keep_gradient(first_ + layer);
+  position_ = layer;
+  leave_room_for_gradients();
+  if (pass_->limit()) accept_made_gradient(layer);
+  tell(ChainProgress::Phase::backward, layer);
+}
+
+void ChainEngine::drop(Id value) {
+  const Id state = pass_->state_of(value);
+  if (pass_->is_tape(value)) return held_.drop_tape(state);
+  const Bytes bytes = held_.drop(state);
+  if (phase_ == Phase::forward && state < position_ && !held_.is_remembered(state)) {
+    held_.statistics.not_stored += bytes;
+  }
+}
+
+void ChainEngine::put(Id state, Place place) {
+  Bytes bytes = 0;
+  states_.encode(held_.slot(state), [&](const ArrayView& array) {
+    held_.reserve(places_.used().room(array), state);
+    if (keeping()) kept_.put_state(first_ + state, array);
+    if (!keeping() || place != Place::disk) bytes = places_.put(place, key_of(state), array);
+  });
+  held_.count_put(state);
+  if (pass_->limit()) accept_coded(state, place, bytes);
+}
+
+void ChainEngine::get(Id state, Place place) {
+  const bool last = pass_->is_last_get();
+  if (place == Place::disk) {
+    ++disk_reads_;
+    places_.prefetch(pass_->wanted_from_disk(disk_reads_, 2), first_);
+  }
+  const bool stays = keeping() && place == Place::disk;  // until a gradient is there that makes it unnecessary
+  if (last && drops_next(pass_->state_value(state))) {
+    if (!stays) places_.erase(place, key_of(state));  // it was given up and is not wanted
+  } else {
+    Array array = places_.get(place, key_of(state), last && !stays);
+    const auto bytes = static_cast<Bytes>(array.bytes());
+    held_.reserve(2 * bytes, state);
+    held_.count_array(bytes);
+    const Id slot = states_.decode(std::move(array));
+    held_.hold(state, slot, states_.bytes(slot));
+    held_.discount_array(bytes);
+  }
+  held_.count_get(state, last);
+}
+
+// ---- errors ----
+
+void ChainEngine::require_layer(Id position) const {
+  if (position >= 0 && position < all_layers()) return;
+  throw ChainError(fmt::format("[chain] there is no layer {}: the chain has {}", position,
+                               all_layers() == 0 ? "none" : fmt::format("layers 0..{}", all_layers() - 1)));
+}
+
+void ChainEngine::require_known(bool known, const char* what) const {
+  if (layers().known() == known) return;
+  throw ChainError(fmt::format("[chain] {} is for chains whose number of layers is {}", what,
+                               known ? "known: this one's is not" : "unknown: this one has one"));
+}
+
+void ChainEngine::require_pass(std::uint64_t pass) const {
+  if (pass == number_ && phase_ != Phase::idle) return;
+  throw ChainError("[chain] the pass of this loop is over: another ChainLoop begins another one");
+}
+
+void ChainEngine::require_forward() const {
+  if (phase_ == Phase::backward) {
+    throw ChainError(fmt::format("[chain] forward was asked for, but backward of layer {} is next", position_ - 1));
+  }
+  if (all_ran()) throw ChainError(fmt::format("[chain] forward was asked for, but all {} layers have run", position_));
+}
+
+void ChainEngine::fail_backward() const {
+  std::string why = "no pass is open: forward comes first";
+  if (phase_ == Phase::forward) why = fmt::format("forward is not over: layer {} is next", position_);
+  if (phase_ == Phase::idle && held_.has_saved() && !held_.has_saved(0))
+    why = "of the states saved by hand the input is missing: save_input()";
+  throw ChainError("[chain] backward was asked for, but " + why);
+}
+
+}  // namespace reprise::internal

@@ -1,0 +1,164 @@
+// What the engine keeps on disk of a pass, and how it goes on with one that was kept.
+#include <fmt/format.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <vector>
+
+#include "chain/chain_engine.h"
+
+namespace reprise::internal {
+
+// ---- keeping ----
+
+PassRecord ChainEngine::record_of(Id input) const {
+  PassRecord record;
+  record.layers = static_cast<std::uint64_t>(layers().size());
+  std::vector<int> numbers;
+  for (Id layer = 0; layer < layers().size(); ++layer) numbers.push_back(layers().number(layer));
+  record.numbers = XXH3_64bits(numbers.data(), numbers.size() * sizeof(int));
+  record.first = static_cast<std::uint64_t>(start_);
+  record.fingerprint = fingerprint_;
+  if (input == nowhere) return record;
+  states_.encode(input, [&](const ArrayView& array) {
+    record.input = fingerprint_of(array);
+    record.input_bytes = array.bytes();
+  });
+  return record;
+}
+
+void ChainEngine::require_keeping() const {
+  if (const Codec* codec = places_.next().codec; codec && !codec->exact()) {
+    throw ChainError(
+        fmt::format("[chain] keep needs a codec that gives back every bit, and {} does not: a pass that goes "
+                    "on would end with other bits",
+                    codec->name()));
+  }
+  if (folder_is_ours_ || resumed_ || !kept_.look()) return;
+  throw ChainError(fmt::format("[chain] {} has a pass that was kept: resume() goes on with it, clear() forgets it",
+                               (places_.next().disk->folder / "reprise-kept").string()));
+}
+
+void ChainEngine::begin_kept(Id input) {
+  kept_.begin(record_of(input));
+  kept_on_ = folder_is_ours_ = true;
+  // Everything else can be made again from the input, so this is waited for.
+  states_.encode(input, [&](const ArrayView& array) { kept_.put_state(start_, array); });
+  kept_.finish();
+}
+
+// Called when everything has been done with a state that forward does with it.
+void ChainEngine::keep_if_remembered(Id state) {
+  const Id slot = held_.slot(state);
+  if (slot == nowhere || kept_.states().contains(first_ + state)) return;
+  states_.encode(slot, [&](const ArrayView& array) { kept_.put_state(first_ + state, array); });
+}
+
+void ChainEngine::keep_result() {
+  if (ran_before_ || result_ == nowhere) return;
+  states_.encode(result_, [&](const ArrayView& array) { kept_.put_result(array); });
+}
+
+void ChainEngine::keep_seed() {
+  if (!states_.gradient_codable()) return;
+  std::uint64_t seed = 0;
+  states_.encode_gradient([&](const ArrayView& array) { seed = fingerprint_of(array); });
+  if (resumed_ && resumed_->seed && *resumed_->seed != seed) {
+    throw ChainError("[chain] backward begins with another gradient than the pass that is resumed: clear() forgets it");
+  }
+  if (!resumed_ || !resumed_->seed) kept_.put_seed(seed);
+  if (resumed_ && resumed_->gradient) states_.decode_gradient(kept_.gradient(*resumed_->gradient));
+  resumed_.reset();
+}
+
+// The gradient is the one with respect to this state.
+void ChainEngine::keep_gradient(Id state) {
+  if (!states_.gradient_codable() || !kept_.states().contains(state)) return;
+  states_.encode_gradient([&](const ArrayView& array) { kept_.put_gradient(state, array); });
+}
+
+// ---- going on ----
+
+ChainResume ChainEngine::resume(std::uint64_t fingerprint) {
+  if (!places_.will_keep()) {
+    throw ChainError(
+        "[chain] resume was asked for, but nothing is kept: call disk({.folder = ..., .keep = true}) first");
+  }
+  require_known(true, "resume");
+  release();
+  resumed_.reset();
+  fingerprint_ = fingerprint;
+  auto found = kept_.look();
+  folder_is_ours_ = true;
+  if (!found) return {};
+
+  const PassRecord mine = record_of(nowhere), &its = found->record;
+  const std::string folder = (places_.next().disk->folder / "reprise-kept").string();
+  const auto refuse = [&](const std::string& why) {
+    folder_is_ours_ = false;
+    throw ChainError(
+        fmt::format("[chain] the pass in {} is one of another chain: {}. clear() forgets it", folder, why));
+  };
+  if (its.layers != mine.layers) refuse(fmt::format("it has {} layers, this one {}", its.layers, mine.layers));
+  if (its.numbers != mine.numbers) refuse("its layers have other numbers");
+  if (its.fingerprint != mine.fingerprint) {
+    refuse(fmt::format("its fingerprint is {}, not {}", its.fingerprint, mine.fingerprint));
+  }
+  const Id first = static_cast<Id>(its.first), count = layers().size();
+  const Id last = found->gradient.value_or(count);
+  if (first > count || last > count || (!found->states.empty() && *found->states.rbegin() >= count) ||
+      (last > first && !found->states.contains(first))) {
+    // The input is the first thing that is written after the record: without it nothing was done.
+    if (found->states.empty() && !found->result) return {};
+    refuse("its states are not those of such a pass");
+  }
+  ChainResume result{true, found->result ? count : *found->states.rbegin(), std::nullopt};
+  if (found->result && found->seed) result.backward = last - first;
+  resumed_ = std::move(found);
+  return result;
+}
+
+// A new pass begins instead if the one that was kept is over, and its input was another one.
+bool ChainEngine::forward_resumed(Id input) {
+  const PassRecord mine = record_of(input), &its = resumed_->record;
+  if (mine.first != its.first || mine.input != its.input || mine.input_bytes != its.input_bytes) {
+    if (!resumed_->over()) {
+      const bool length = mine.input_bytes != its.input_bytes;
+      throw ChainError(fmt::format(
+          "[chain] forward begins with {} than the pass that is resumed{}: clear() forgets it",
+          mine.first != its.first ? "another layer" : "another input",
+          length ? fmt::format(" ({} bytes, there {})", mine.input_bytes, its.input_bytes) : std::string()));
+    }
+    resumed_.reset();
+    return false;
+  }
+  states_.drop(input);
+  places_.begin(std::nullopt);
+  kept_.go_on(*resumed_, setup_.needs_sizes());
+  kept_on_ = true;
+  if (resumed_->result) {
+    first_ = resumed_->gradient.value_or(layers().size());
+    phase_ = Phase::backward;
+    verification_.begin(states_, 0, false);
+    result_ = states_.decode(kept_.result());
+  } else {
+    const Id from = *kept_.states().rbegin();
+    const Id state = states_.decode(kept_.state(from));
+    open(state, from, layers().size());
+    forward_part(state);
+  }
+  return true;
+}
+
+// Forward once more, from the last state that was kept to where backward has come, and turns.
+void ChainEngine::run_segment_forward() {
+  const Id end = first_, from = *std::prev(kept_.states().lower_bound(end));
+  const Id state = states_.decode(kept_.state(from));
+  ran_before_ = true;
+  open(state, from, end);
+  forward_part(state);
+  if (const Id made = std::exchange(result_, nowhere); made != nowhere) states_.drop(made);
+}
+
+}  // namespace reprise::internal

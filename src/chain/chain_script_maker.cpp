@@ -1,0 +1,85 @@
+#include "chain/chain_script_maker.h"
+
+#include <exception>
+
+#include "reprise/chain/statistics.h"
+#include "reprise/trace/error.h"
+
+namespace reprise::internal {
+
+std::shared_ptr<const ChainScript> ChainScriptMaker::plan(const Schedule& schedule, const ChainForm& form,
+                                                          const ChainPlanning& planning) {
+  Plan plan = schedule.watched_plan(form, planning);
+  std::optional<Bytes> limit;
+  if (schedule.needs_sizes()) limit = schedule.limit().value_or(plan.budget);
+  return std::make_shared<ChainScript>(form, std::move(plan), limit);
+}
+
+std::shared_ptr<const ChainScript> ChainScriptMaker::make(const SchedulePointer& schedule, const ChainForm& form,
+                                                          bool once) {
+  forget();
+  if (in_background_ && !once && schedule->needs_sizes()) {
+    try {
+      auto script = plan(*schedule, form, {.at_once = true});
+      start(schedule, form);
+      return script;
+    } catch (const BadOption&) {
+      // Then it has to be waited for.
+    }
+  }
+  std::exception_ptr thrown;
+  ChainPlanning planning{.cancel = &cancel_};
+  // An exception must not go through a planner, which was not made for it.
+  planning.progress = [&](double share) {
+    if (!progress_ || thrown) return;
+    try {
+      progress_(share);
+    } catch (...) {
+      thrown = std::current_exception();
+      cancel();
+    }
+  };
+  std::shared_ptr<const ChainScript> script;
+  try {
+    script = plan(*schedule, form, planning);
+  } catch (const BadOption&) {
+    if (!thrown && cancel_.load(std::memory_order_relaxed)) {
+      throw ChainError("[chain] planning was cancelled before there was a plan");
+    }
+    if (!thrown) throw;
+  }
+  if (thrown) std::rethrow_exception(thrown);
+  return script;
+}
+
+void ChainScriptMaker::start(SchedulePointer schedule, const ChainForm& form) {
+  thread_ = std::thread([this, schedule = std::move(schedule), form] {
+    try {
+      made_ = plan(*schedule, form, {.cancel = &cancel_});
+    } catch (const std::exception&) {
+      made_.reset();
+    }
+    done_.store(true, std::memory_order_release);
+  });
+}
+
+std::shared_ptr<const ChainScript> ChainScriptMaker::take() {
+  if (!done_.load(std::memory_order_acquire)) return nullptr;
+  auto made = std::move(made_);
+  forget();
+  return made;
+}
+
+void ChainScriptMaker::wait() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void ChainScriptMaker::forget() {
+  cancel();
+  wait();
+  made_.reset();
+  done_.store(false, std::memory_order_relaxed);
+  cancel_.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace reprise::internal

@@ -1,0 +1,128 @@
+#include "chain/held_states.h"
+
+#include <fmt/format.h>
+
+namespace reprise::internal {
+
+void HeldStates::clear() noexcept {
+  states_.clear();
+  by_state_.clear();
+  tapes_.clear();
+  saved_.clear();
+  bytes_ = 0;
+  limit_ = largest_bytes;
+  statistics.remembered = 0;
+  count_places();
+}
+
+// ---- as they are ----
+
+void HeldStates::hold_tape(Id layer, Id slot, Bytes bytes) {
+  add_bytes(bytes);
+  drop_tape(layer);  // it was made again
+  tapes_.set(layer, {slot});
+}
+
+void HeldStates::drop_tape(Id layer) {
+  const Id slot = tapes_[layer].slot;
+  if (slot == nowhere) return;
+  tapes_.set(layer, {});
+  subtract_bytes(states_.drop_tape(slot));
+}
+
+void HeldStates::borrow(Id state) {
+  set_slot(state, ChainStates::lent);
+  add_form(state);
+}
+
+void HeldStates::copy_if_borrowed(Id state) {
+  if (by_state_[state].slot != ChainStates::lent) return;
+  const Id copy = states_.clone(ChainStates::lent);
+  set_slot(state, copy);
+  add_bytes(states_.bytes(copy));
+}
+
+Id HeldStates::give_away(Id state) {
+  const Id slot = by_state_[state].slot;
+  set_slot(state, nowhere);
+  subtract_bytes(states_.bytes(slot));
+  remove_form(state);
+  return slot;
+}
+
+void HeldStates::drop_all_but_input() {
+  tapes_.for_each([&](Id layer, const HeldTape&) { drop_tape(layer); });
+  statistics.remembered = 0;
+  by_state_.for_each([&](Id state, Held held) {
+    if (state > 0 && held.slot >= 0) subtract_bytes(states_.drop(held.slot));
+    if (state > 0) held.slot = nowhere;
+    held.forms = static_cast<std::uint8_t>((held.slot != nowhere ? 1 : 0) + (has_saved(state) ? 1 : 0));
+    by_state_.set(state, held);
+    statistics.remembered += held.forms > 0;
+  });
+  count_places();
+}
+
+// ---- by hand ----
+
+void HeldStates::save(Id state, Id slot) {
+  if (slot != nowhere) add_bytes(states_.bytes(slot));
+  const auto [entry, is_new] = saved_.try_emplace(state, slot);
+  if (is_new) add_form(state);
+  const Id before = is_new ? nowhere : std::exchange(entry->second, slot);
+  if (before != nowhere) subtract_bytes(states_.drop(before));
+  count_places();
+}
+
+std::vector<Id> HeldStates::saved() const {
+  std::vector<Id> result;
+  for (const auto& [state, slot] : saved_) result.push_back(state);
+  return result;
+}
+
+Id HeldStates::take_saved(Id state) {
+  const Id slot = std::exchange(saved_.at(state), nowhere);
+  if (slot != nowhere) subtract_bytes(states_.bytes(slot));
+  return slot;
+}
+
+void HeldStates::adopt_saved() {
+  for (const auto& [state, slot] : saved_) set_slot(state, slot);
+  saved_.clear();
+}
+
+Id HeldStates::slot_at_hand(Id state) const {
+  if (const Id held = slot(state); held != nowhere) return held;
+  const auto by_hand = saved_.find(state);
+  return by_hand == saved_.end() ? nowhere : by_hand->second;
+}
+
+// ---- the account ----
+
+void HeldStates::count_get(Id state, bool last) {
+  if (last) remove_form(state);
+  count_places();
+}
+
+void HeldStates::count_places() {
+  statistics.stored = bytes_ + places_.memory();
+  statistics.peak_stored = std::max(statistics.peak_stored, statistics.stored);
+  statistics.disk = places_.on_disk();
+  statistics.peak_disk = std::max(statistics.peak_disk, statistics.disk);
+}
+
+void HeldStates::fail_limit(Bytes more, Id layer) const {
+  throw ChainError(
+      fmt::format("[chain] budget is {} bytes, of which {} are taken: the {} that layer {} needs do not fit", limit_,
+                  stored_now(), more, layer));
+}
+
+ChainStatistics HeldStates::statistics_now() const {
+  ChainStatistics now = statistics;
+  now.stored = bytes_ + places_.memory();
+  now.disk = places_.on_disk();
+  now.spare = states_.spare_bytes();
+  return now;
+}
+
+}  // namespace reprise::internal

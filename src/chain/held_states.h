@@ -1,0 +1,156 @@
+// The states and tapes that a chain holds, and the account of everything it stores.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "chain/state_places.h"
+#include "reprise/chain/chain_states.h"
+#include "reprise/chain/statistics.h"
+#include "trace/sparse_table.h"
+
+namespace reprise::internal {
+
+// A state may be stored in several forms at a time: held as it is, saved by hand, in places. It is remembered while it
+// is stored in any.
+class HeldStates {
+ public:
+  HeldStates(ChainStates& states, const StatePlaces& places) : states_(states), places_(places) {}
+
+  // Drops everything, what was saved by hand included, and settles the account. The places are empty already.
+  void clear() noexcept;
+
+  // ---- as they are ----
+
+  // Returns the slot of a state, `lent` if it is the caller's, `nowhere` if it is not held.
+  [[nodiscard]] Id slot(Id state) const { return by_state_[state].slot; }
+  [[nodiscard]] Id tape_slot(Id layer) const { return tapes_[layer].slot; }
+  void hold(Id state, Id slot, Bytes bytes);
+  void hold_tape(Id layer, Id slot, Bytes bytes);
+  // Uses the state that the caller holds.
+  void borrow(Id state);
+  // Holds a copy of a state that is still borrowed, because the caller wants it back.
+  void copy_if_borrowed(Id state);
+  // Drop what is held or borrowed, and return its bytes; 0 if it is neither.
+  Bytes drop(Id state);
+  void drop_tape(Id layer);
+  // Returns the slot of a state that is held and from now on the caller's.
+  [[nodiscard]] Id give_away(Id state);
+  // Drops all states and tapes but the first state and those saved by hand. What is in places is not counted as
+  // remembered any more.
+  void drop_all_but_input();
+
+  // ---- by hand ----
+
+  // Saves a state, as it is in this slot or, if that is `nowhere`, in a place.
+  void save(Id state, Id slot);
+  [[nodiscard]] bool has_saved() const { return !saved_.empty(); }
+  [[nodiscard]] bool has_saved(Id state) const { return saved_.contains(state); }
+  [[nodiscard]] std::size_t saved_count() const { return saved_.size(); }
+  [[nodiscard]] std::vector<Id> saved() const;  // ascending
+  // Returns the slot of a state that is saved as it is, and is in no slot from now on; `nowhere` if it is in a place.
+  [[nodiscard]] Id take_saved(Id state);
+  // Holds what was saved by hand as if forward had remembered it. What is in no slot is in a place.
+  void adopt_saved();
+  // Returns the slot of a state that is held or saved by hand.
+  [[nodiscard]] Id slot_at_hand(Id state) const;
+
+  // ---- the account ----
+
+  // What is stored never passes this; an error comes first. What is beside the account counts as well: see `reserve`.
+  void limit(Bytes bytes) { limit_ = bytes; }
+  // Throws ChainError with the layer unless so many bytes more may be stored.
+  void reserve(Bytes more, Id layer) const {
+    if (limit_ != largest_bytes && stored_now() + more > limit_) fail_limit(more, layer);
+  }
+
+  [[nodiscard]] bool is_remembered(Id state) const { return by_state_[state].forms > 0; }
+  // Count a form of a state in a place.
+  void count_put(Id state) { add_form(state), count_places(); }
+  void count_get(Id state, bool last);
+  // Count an array on its way between a state and a place.
+  void count_array(Bytes bytes) { add_bytes(bytes); }
+  void discount_array(Bytes bytes) { subtract_bytes(bytes); }
+  // What is counted; the fields that do not count bytes or states belong to whoever counts those.
+  ChainStatistics statistics;
+  // The same, with what the background thread has moved since it was counted.
+  [[nodiscard]] ChainStatistics statistics_now() const;
+
+ private:
+  struct Held {
+    Id slot = nowhere;
+    std::uint8_t forms = 0;
+    bool operator==(const Held&) const = default;
+  };
+  struct HeldTape {
+    Id slot = nowhere;
+    bool operator==(const HeldTape&) const = default;
+  };
+  void set_slot(Id state, Id slot) { by_state_.set(state, {slot, by_state_[state].forms}); }
+  void add_bytes(Bytes more);
+  void subtract_bytes(Bytes less);
+  void add_form(Id state, std::optional<Id> slot = std::nullopt);
+  void remove_form(Id state);
+  void count_places();
+  [[nodiscard]] Bytes stored_now() const { return bytes_ + places_.memory(); }
+  [[noreturn]] void fail_limit(Bytes more, Id layer) const;
+
+  ChainStates& states_;
+  const StatePlaces& places_;
+  SparseTable<Held> by_state_;
+  SparseTable<HeldTape> tapes_;  // by layer
+  std::map<Id, Id> saved_;       // by state: slots
+  Bytes bytes_ = 0;              // stored in no place
+  Bytes limit_ = largest_bytes;
+};
+
+// Only more can be a new peak.
+inline void HeldStates::add_bytes(Bytes more) {
+  bytes_ += more;
+  statistics.stored += more;
+  statistics.peak_stored = std::max(statistics.peak_stored, statistics.stored);
+}
+
+inline void HeldStates::subtract_bytes(Bytes less) {
+  bytes_ -= less;
+  statistics.stored -= less;
+}
+
+inline void HeldStates::add_form(Id state, std::optional<Id> slot) {
+  Held held = by_state_[state];
+  if (slot) held.slot = *slot;
+  const bool is_new = held.forms++ == 0;
+  by_state_.set(state, held);
+  if (!is_new) return;
+  ++statistics.remembered;
+  statistics.peak_remembered = std::max(statistics.peak_remembered, statistics.remembered);
+}
+
+inline void HeldStates::remove_form(Id state) {
+  Held held = by_state_[state];
+  if (--held.forms == 0) --statistics.remembered;
+  by_state_.set(state, held);
+}
+
+inline void HeldStates::hold(Id state, Id slot, Bytes bytes) {
+  add_bytes(bytes);
+  if (by_state_[state].slot != nowhere) drop(state);  // it was made again, for its tape
+  add_form(state, slot);
+}
+
+inline Bytes HeldStates::drop(Id state) {
+  const Id slot = by_state_[state].slot;
+  if (slot == nowhere) return 0;
+  set_slot(state, nowhere);
+  const bool borrowed = slot == ChainStates::lent;
+  const Bytes bytes = borrowed ? states_.bytes(slot) : states_.drop(slot);
+  if (!borrowed) subtract_bytes(bytes);
+  remove_form(state);
+  return bytes;
+}
+
+}  // namespace reprise::internal

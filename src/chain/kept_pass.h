@@ -1,0 +1,82 @@
+// A pass as it is kept on disk, for another process to go on with.
+//
+// In the store of the disk are, by key:
+//   pass        which pass it is: what PassRecord says. It comes first and goes first; without it the rest is nothing
+//   K           state K, for every state that the schedule remembered in forward and backward still needs
+//   result      the state after the last layer
+//   seed        the fingerprint of the gradient that backward began with
+//   gradient K  the gradient with respect to state K. The one with the smallest K counts; states from K on go when it
+//   is
+//               safe on disk
+// A value is safe once its file has its name, which is the last thing that happens to it. Whatever is missing at the
+// end of a process was not safe, and is made again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "chain/state_places.h"
+#include "reprise/chain/any_chain.h"
+
+namespace reprise::internal {
+
+struct PassRecord {
+  std::uint64_t layers = 0;
+  std::uint64_t numbers = 0;      // fingerprint of those of the layers
+  std::uint64_t first = 0;        // layer
+  std::uint64_t fingerprint = 0;  // the caller's
+  std::uint64_t input = 0;        // fingerprint
+  std::uint64_t input_bytes = 0;
+};
+
+class KeptPass {
+ public:
+  explicit KeptPass(StatePlaces& places) : places_(places) {}
+
+  struct Found {
+    PassRecord record;
+    std::set<Id> states;
+    bool result = false;
+    std::optional<std::uint64_t> seed;
+    std::optional<Id> gradient;
+    [[nodiscard]] bool over() const { return result && gradient == static_cast<Id>(record.first); }
+  };
+  // Reads and checks everything that is in the folder. Empty if there is no pass. Throws DiskError, and ChainError if
+  // the folder is a store's and no chain's. The folder is not in use meanwhile.
+  [[nodiscard]] std::optional<Found> look() const;
+
+  // Begins a new pass and forgets what was there.
+  void begin(const PassRecord&);
+  // Goes on with what was found. `limited`: memory is, so that nothing waits there to be written.
+  void go_on(Found, bool limited);
+  [[nodiscard]] const std::set<Id>& states() const { return states_; }
+
+  void put_state(Id state, const ArrayView&);
+  void put_result(const ArrayView& array) { put("result", array); }
+  void put_seed(std::uint64_t fingerprint);
+  // From now on only states before this one are needed.
+  void put_gradient(Id state, const ArrayView&);
+  [[nodiscard]] Array state(Id state) { return store_->get(state); }
+  [[nodiscard]] Array result() { return store_->get("result"); }
+  [[nodiscard]] Array gradient(Id state) { return store_->get(gradient_key(state)); }
+  // Waits until everything is safe. Throws DiskError.
+  void finish();
+  // Forgets everything, in the folder, too.
+  void clear();
+
+ private:
+  [[nodiscard]] static std::string gradient_key(Id state) { return "gradient " + std::to_string(state); }
+  void put(const Key&, const ArrayView&);
+  void remove_what_is_not_needed();
+
+  StatePlaces& places_;
+  Store* store_ = nullptr;  // of the pass that goes on
+  std::set<Id> states_;
+  std::vector<Id> gradients_;  // descending
+};
+
+}  // namespace reprise::internal

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <utility>
+
+#include "reprise/chain/chain_states.h"
+
+namespace reprise::internal {
+
+// A state that is dropped in the end, or when another one takes its place.
+class TemporaryState {
+ public:
+  explicit TemporaryState(ChainStates& states) : states_(states) {}
+  TemporaryState(const TemporaryState&) = delete;
+  TemporaryState& operator=(const TemporaryState&) = delete;
+  ~TemporaryState() { replace(nowhere); }
+
+  void replace(Id slot) {
+    const Id before = std::exchange(slot_, slot);
+    if (before != nowhere) states_.drop(before);
+  }
+  [[nodiscard]] Id give_away() { return std::exchange(slot_, nowhere); }
+
+ private:
+  ChainStates& states_;
+  Id slot_ = nowhere;
+};
+
+}  // namespace reprise::internal

@@ -1,0 +1,57 @@
+#include "chain/verification.h"
+
+#define XXH_INLINE_ALL
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include "reprise/chain/statistics.h"
+
+namespace reprise::internal {
+
+std::uint64_t fingerprint_of(const ArrayView& array) {
+  const Shape& shape = array.shape();
+  const auto of_shape =
+      XXH3_64bits_withSeed(shape.data(), shape.size() * sizeof(shape[0]), static_cast<XXH64_hash_t>(array.element()));
+  return XXH3_64bits_withSeed(array.data().data(), array.bytes(), of_shape);
+}
+
+Verify Verification::when(const ChainStates& states, Id layers) const {
+  if (!states.codable()) return Verify::never;
+  return asked_.value_or(states.comparable() && layers <= most_by_default ? Verify::first_time : Verify::never);
+}
+
+void Verification::begin(const ChainStates& states, Id layers, bool exact) {
+  when_ = when(states, layers);
+  on_ = exact && (when_ == Verify::always || (when_ == Verify::first_time && !done_));
+  known_.assign(on_ ? static_cast<std::size_t>(layers) : 0, false);
+  compared_.assign(known_.size(), false);
+  fingerprints_.resize(known_.size());
+  if (!on_) fingerprints_ = {};
+}
+
+void Verification::look(Id layer, const ChainStates& states, Id slot, bool again) {
+  const auto at = static_cast<std::size_t>(layer);
+  if (at >= known_.size()) {  // the number of layers was not known
+    if (layer >= most_by_default && when_ == Verify::first_time) return;
+    known_.resize(at + 1, false);
+    compared_.resize(at + 1, false);
+    fingerprints_.resize(at + 1);
+  }
+  if (again && compared_[at] && when_ == Verify::first_time) return;
+  std::uint64_t fingerprint = 0;
+  states.encode(slot, [&](const ArrayView& array) { fingerprint = fingerprint_of(array); });
+  if (again && known_[at]) {
+    compared_[at] = true;
+    if (fingerprint == fingerprints_[at]) return;
+    throw ChainError(
+        fmt::format("[chain] layer {} made another state when it was run again: forward has to give the same result "
+                    "every time. Has "
+                    "it drawn random numbers, used something that changes, or is there a race? verify(Verify::never) "
+                    "compares nothing",
+                    layer));
+  }
+  known_[at] = true;
+  fingerprints_[at] = fingerprint;
+}
+
+}  // namespace reprise::internal

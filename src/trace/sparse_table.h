@@ -1,0 +1,77 @@
+// A table by number, most of whose entries are empty most of the time.
+//
+// The memory it takes follows the entries that are not empty, and not the largest number: entries are in pages, and a
+// page that has become empty is given back. Whoever walks through all numbers with few entries at a time needs two
+// pages for it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "reprise/trace/trace.h"
+
+namespace reprise::internal {
+
+// T{} is empty.
+template <class T>
+class SparseTable {
+ public:
+  [[nodiscard]] const T& operator[](Id number) const {
+    const auto [page, place] = position(number);
+    return page < pages_.size() && pages_[page] ? pages_[page]->entries[place] : empty_;
+  }
+
+  void set(Id number, const T& entry) {
+    const auto [at, place] = position(number);
+    const bool is_empty = entry == T{};
+    if (at >= pages_.size() || !pages_[at]) {
+      if (is_empty) return;
+      add_page(at);
+    }
+    Page& page = *pages_[at];
+    page.used += static_cast<std::size_t>(page.entries[place] == T{});
+    page.used -= static_cast<std::size_t>(is_empty);
+    page.entries[place] = entry;
+    if (page.used == 0) spare_ = std::move(pages_[at]);
+  }
+
+  void clear() {
+    for (std::unique_ptr<Page>& page : pages_) page.reset();
+  }
+
+  // Calls use(number, entry) for the entries that are not empty, ascending. `use` may change the table.
+  template <class Use>
+  void for_each(const Use& use) const {
+    for (std::size_t page = 0; page < pages_.size(); ++page) {
+      for (std::size_t place = 0; place < page_size && pages_[page]; ++place) {
+        const T entry = pages_[page]->entries[place];
+        if (!(entry == T{})) use(static_cast<Id>(page * page_size + place), entry);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t page_size = 256;
+  struct Page {
+    std::array<T, page_size> entries{};
+    std::size_t used = 0;  // entries that are not empty
+  };
+
+  [[nodiscard]] static std::pair<std::size_t, std::size_t> position(Id number) {
+    const auto place = static_cast<std::size_t>(number);
+    return {place / page_size, place % page_size};
+  }
+  [[gnu::noinline]] void add_page(std::size_t at) {  // seldom, so that `set` stays small
+    if (at >= pages_.size()) pages_.resize(at + 1);
+    pages_[at] = spare_ ? std::move(spare_) : std::make_unique<Page>();
+  }
+
+  static inline const T empty_{};
+  std::vector<std::unique_ptr<Page>> pages_;
+  std::unique_ptr<Page> spare_;  // empty
+};
+
+}  // namespace reprise::internal

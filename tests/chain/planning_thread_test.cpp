@@ -1,0 +1,147 @@
+// Planning of a chain: watched, ended early, and in the background.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "chain/toy.h"
+#include "reprise/simulate/simulate.h"
+#include "reprise/trace/error.h"
+
+namespace reprise {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::first_layers;
+using testing::Numbers;
+using testing::some_numbers;
+using testing::Toy;
+
+const Numbers input = some_numbers(16, 1), seed = some_numbers(16, 2);
+constexpr Bytes state_bytes = 16 * sizeof(double);
+
+// Sizes that no planner is done with quickly, and the same for every run.
+ChainForm difficult(Id layers) {
+  ChainForm form = equal_layers(layers);
+  form.input = form.gradient = state_bytes;
+  for (Id k = 0; k < layers; ++k) {
+    form.layers[k] = {state_bytes, 0, state_bytes, (k * 37) % 100, 1.0 + (k * 17) % 23, 1.0};
+  }
+  return form;
+}
+
+TEST(ChainPlanning, IsToldToTheObserver) {
+  const Toy toy;
+  auto chain = toy.chain(60);
+  chain.sizes(difficult(60));
+  chain.schedule(schedule::budget(15 * state_bytes, 200ms));
+  std::vector<double> shares;
+  int layers = 0;
+  chain.observer([&](const ChainProgress& progress) {
+    if (progress.phase == ChainProgress::Phase::planning) {
+      EXPECT_EQ(layers, 0);
+      shares.push_back(progress.planned);
+    } else {
+      ++layers;
+    }
+  });
+  (void)chain.forward(input);
+  ASSERT_FALSE(shares.empty());
+  EXPECT_EQ(shares.front(), 0);
+  EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+  EXPECT_LE(shares.back(), 1);
+  EXPECT_EQ(layers, 60);
+}
+
+TEST(ChainPlanning, EndsWithTheBestPlanSoFarWhenItIsCancelled) {
+  const Toy toy;
+  const auto plain = toy.plain(first_layers(60), input, seed);
+  auto chain = toy.chain(60);
+  chain.sizes(difficult(60));
+  chain.schedule(schedule::budget(15 * state_bytes, 1h));
+  int told = 0;
+  chain.observer([&](const ChainProgress& progress) {
+    if (progress.phase == ChainProgress::Phase::planning && ++told == 3) chain.cancel_planning();
+  });
+  EXPECT_EQ(chain.forward(input), plain.result);
+  EXPECT_EQ(chain.backward(seed), plain.gradient);
+  EXPECT_LE(chain.statistics().peak_stored, 15 * state_bytes);
+}
+
+TEST(ChainPlanning, CanBeCancelledByAnotherThread) {
+  const Toy toy;
+  const auto plain = toy.plain(first_layers(60), input, seed);
+  auto chain = toy.chain(60);
+  chain.sizes(difficult(60));
+  chain.schedule(schedule::budget(15 * state_bytes, 1h));
+  std::atomic<bool> planning = false, over = false;
+  chain.observer([&](const ChainProgress& progress) {
+    if (progress.phase == ChainProgress::Phase::planning) planning = true;
+  });
+  std::thread other([&] {
+    while (!planning) std::this_thread::yield();
+    while (!over) chain.cancel_planning(), std::this_thread::yield();
+  });
+  EXPECT_EQ(chain.forward(input), plain.result);
+  over = true;
+  other.join();
+  EXPECT_EQ(chain.backward(seed), plain.gradient);
+}
+
+TEST(ChainPlanning, AnObserverThatThrowsEndsThePassAndTheChainCanBeRunAgain) {
+  const Toy toy;
+  struct Thrown {};
+  auto chain = toy.chain(60);
+  chain.sizes(difficult(60));
+  chain.schedule(schedule::budget(15 * state_bytes, 100ms));
+  bool throws = true;
+  chain.observer([&](const ChainProgress& progress) {
+    if (throws && progress.phase == ChainProgress::Phase::planning) throw Thrown();
+  });
+  EXPECT_THROW((void)chain.forward(input), Thrown);
+  EXPECT_EQ(chain.statistics().stored, 0);
+  throws = false;
+  const auto plain = toy.plain(first_layers(60), input, seed);
+  EXPECT_EQ(chain.forward(input), plain.result);
+  EXPECT_EQ(chain.backward(seed), plain.gradient);
+}
+
+TEST(ChainPlanning, InTheBackgroundDoesNotKeepThePassWaitingAndServesALaterOne) {
+  const Toy toy;
+  const auto plain = toy.plain(first_layers(60), input, seed);
+  auto chain = toy.chain(60);
+  chain.sizes(difficult(60));
+  chain.plan_in_background(true);
+  chain.schedule(schedule::budget(15 * state_bytes, 300ms));
+  std::vector<double> costs;
+  for (int pass = 0; pass < 3; ++pass) {
+    EXPECT_EQ(chain.forward(input), plain.result);
+    costs.push_back(simulate(chain.trace(), chain.plan()).cost);
+    EXPECT_EQ(chain.backward(seed), plain.gradient);
+    EXPECT_LE(chain.statistics().peak_stored, 15 * state_bytes);
+    if (pass == 0) chain.wait_for_plan();
+  }
+  EXPECT_LE(costs[1], costs[0]);
+  EXPECT_EQ(costs[2], costs[1]);
+}
+
+TEST(ChainPlanning, InTheBackgroundEndsWhenItsSettingsOrItsChainDo) {
+  const Toy toy;
+  const auto plain = toy.plain(first_layers(60), input, seed);
+  auto chain = std::make_unique<Chain<Numbers>>(toy.chain(60));
+  chain->sizes(difficult(60));
+  chain->plan_in_background(true);
+  chain->schedule(schedule::budget(15 * state_bytes, 1h));
+  (void)chain->forward(input);
+  chain->schedule(schedule::budget(20 * state_bytes, 1h));
+  EXPECT_EQ(chain->backward(seed), plain.gradient);
+  EXPECT_EQ(chain->forward(input), plain.result);
+  EXPECT_EQ(chain->backward(seed), plain.gradient);
+  Chain<Numbers> moved = std::move(*chain);
+  chain.reset();
+  EXPECT_EQ(moved.forward(input), plain.result);
+  EXPECT_EQ(moved.backward(seed), plain.gradient);
+}
+
+}  // namespace
+}  // namespace reprise
