@@ -1,5 +1,6 @@
 #include "torch/arbiter.h"
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
@@ -17,11 +18,16 @@ thread_local Arbiter* outermost = nullptr;
 
 Arbiter* of_fork = nullptr;  // held by the thread that forks
 
+std::atomic<void (*)(std::mutex&)> wait_for = nullptr;
+
 }  // namespace
 
 Arbiter::Arbiter() {
   if (outermost) return;
-  mutex().lock();
+  if (!mutex().try_lock()) {
+    const auto wait = wait_for.load(std::memory_order_acquire);
+    wait ? wait(mutex()) : mutex().lock();
+  }
   outermost = this;
 }
 
@@ -30,6 +36,10 @@ Arbiter::~Arbiter() {
   outermost = nullptr;
   mutex().unlock();
   // What was put aside is dropped with the members, which may take the lock again.
+}
+
+void Arbiter::wait_with(void (*wait)(std::mutex&)) {
+  wait_for = wait;
 }
 
 bool Arbiter::held() {

@@ -4,7 +4,7 @@
 // registration of kernels (interception.h), the list of sessions that found their steps by themselves (automatic.h) and
 // what is known about sequences (checkpoint_sequential), which may be held by those who wait for the arbiter; then the
 // arbiter, and below it the small locks of the heap, the planning queue and the operator table, under which nothing of
-// others happens at all. At a fork all of them are taken, in this order (fork.h). An allocation may wait for the
+// others happens at all. At a fork all of them are taken, in this order (forks.h). An allocation may wait for the
 // arbiter while its caller holds any lock of others. So nobody may wait for such a lock while holding the arbiter:
 //
 // - no operator runs, nothing is allocated from LibTorch, and no function of the user's is called;
@@ -18,6 +18,7 @@
 #include <c10/util/SmallVector.h>
 
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,10 @@ class Arbiter {
   ~Arbiter();
   Arbiter(const Arbiter&) = delete;
   Arbiter& operator=(const Arbiter&) = delete;
+
+  // How to wait for it where it is not free: nullptr, the default, just waits. Somebody may hold it who needs a lock of
+  // another language's, which whoever waits may have in hand; that language's binding knows how to let go of it.
+  static void wait_with(void (*)(std::mutex&));
 
   // Whether this thread holds it.
   [[nodiscard]] static bool held();

@@ -8,8 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "torch/recorder.h"
+#include "torch/arbiter.h"
 #include "torch/session_state.h"
+#include "torch/thread_state.h"
 
 namespace reprise::internal::automatic {
 namespace {
@@ -81,12 +82,11 @@ void meet_thread() {
   here.watched = &session_for_new_thread(*all);
   here.step.emplace(here.watched->session.step());
   ThreadState& thread = this_thread();
-  if (!thread.session) return;  // without a budget, most steps are not recorded
+  thread.period_ended = end_step;
+  if (!thread.source) return;  // without a budget, most steps are not recorded
   const Arbiter lock;
-  thread.recording = thread.session->begin_period(false);
+  thread.recording = thread.step->begin_period_in_the_middle();
   thread.met_inside = true;
-  thread.recording->observing = false;
-  thread.recording->unplannable = "its first operators were not seen";
 }
 
 void end_step() {

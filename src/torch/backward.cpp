@@ -3,12 +3,14 @@
 #include <torch/csrc/autograd/engine.h>
 
 #include <optional>
+#include <typeinfo>
 
+#include "torch/arbiter.h"
 #include "torch/automatic.h"
-#include "torch/executor.h"
+#include "torch/follower.h"
 #include "torch/recorder.h"
 #include "torch/saved.h"
-#include "torch/session_state.h"
+#include "torch/thread_state.h"
 #include "torch/writes.h"
 
 namespace reprise::internal {
@@ -27,24 +29,24 @@ class InBackward {
     bool watched = false;
     {
       const Arbiter lock;
-      recording_->in_backward = true;
+      recording_->begin_backward();
+      Journal& journal = recording_->journal();
       if (create_graph) {
-        recording_->unplannable = "backward was recorded to be differentiated again";
-        recording_->observing = false;
-        if (recording_->executor) recording_->diverge("backward is to be differentiated again", std::nullopt);
+        journal.give_up("backward was recorded to be differentiated again");
+        if (recording_->plan()) diverge(*recording_, "backward is to be differentiated again");
       }
-      watched = recording_->observing || recording_->executor;
-      recording_->lost_count |= !watched;
+      watched = journal.observing() || recording_->plan();
+      if (!watched) journal.lose_count();
     }
-    if (!create_graph) watch_operators(false);
-    watch_nodes(watched);
+    if (!create_graph) watch_operators(Watch::off);
+    watch_nodes(watched ? Watch::on : Watch::off);
   }
   ~InBackward() {
     (void)end();
-    watch_nodes(false);
-    watch_operators(true);
+    watch_nodes(Watch::off);
+    watch_operators(Watch::on);
   }
-  // Whether the pass left nothing of its own pending, see Recording::end_backward.
+  // Whether the pass left nothing of its own pending, see Pending::end_backward.
   [[nodiscard]] bool end() {
     if (ended_) return false;
     ended_ = true;
@@ -59,35 +61,47 @@ class InBackward {
   bool ended_ = false;
 };
 
+// The engine of another language that was there before ours. Its behaviours (Python's: the interpreter's lock,
+// functions and hooks that are not C++, anomaly mode, errors) stay what they are, because it goes on doing all the
+// work. nullptr: there was LibTorch's own, which ours is, too.
+Engine* behind = nullptr;
+
 class WatchedEngine final : public Engine {
  public:
   std::unique_ptr<torch::autograd::SavedVariableHooks> get_default_saved_variable_hooks() override {
-    if (!this_thread().recording) {
+    // Hooks that the program itself has asked for come first: what they pack is theirs.
+    if (behind) {
+      if (auto theirs = behind->get_default_saved_variable_hooks()) return theirs;
+    }
+    const ThreadState& here = this_thread();
+    if (!here.recording) {
       automatic::meet_thread();
       return nullptr;
     }
+    // A forward inside of backward (a checkpoint that runs again): nobody records it, so it saves as it always does.
+    if (here.recording->in_backward() && !here.operators) return nullptr;
     return std::make_unique<SavedHook>();
   }
 
   variable_list execute(const edge_list& roots, const variable_list& inputs, bool keep_graph, bool create_graph,
                         bool accumulate_grad, const edge_list& outputs) override {
-    const std::shared_ptr<Recording> recording = this_thread().recording;
-    std::optional<InBackward> in_backward;
-    if (recording && !recording->in_backward) in_backward.emplace(recording, create_graph);
-    variable_list gradients = [&] {
-      std::optional<writes::Watch> watch;
-      if (!create_graph) watch.emplace();  // else everything is recorded
-      return Engine::execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
-    }();
-    if (in_backward) {
-      const bool complete = in_backward->end();
-      in_backward.reset();
-      // Without steps of the user's, a graph that the program keeps for ever would be in one endless period.
-      if (recording->pending() == 0 || (complete && automatic::is_on())) end_period();
-    } else if (!recording) {
-      automatic::end_step();
-    }
+    BackwardRun run(create_graph);
+    variable_list gradients = behind
+                                  ? behind->execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs)
+                                  : Engine::execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
+    run.succeeded();
     return gradients;
+  }
+
+  c10::intrusive_ptr<at::ivalue::Future> execute_with_graph_task(
+      const std::shared_ptr<torch::autograd::GraphTask>& task, c10::intrusive_ptr<torch::autograd::Node> root,
+      torch::autograd::InputBuffer&& buffer) override {
+    return behind ? behind->execute_with_graph_task(task, std::move(root), std::move(buffer))
+                  : Engine::execute_with_graph_task(task, std::move(root), std::move(buffer));
+  }
+
+  std::unique_ptr<torch::autograd::AnomalyMetadata> make_anomaly_metadata() override {
+    return behind ? behind->make_anomaly_metadata() : Engine::make_anomaly_metadata();
   }
 };
 
@@ -98,7 +112,39 @@ Engine& watched_engine() {
 
 }  // namespace
 
+// Its members end in the opposite order.
+struct BackwardRun::Inside {
+  std::shared_ptr<Recording> recording;
+  std::optional<InBackward> in_backward;
+  std::optional<writes::Watch> watch;
+};
+
+BackwardRun::BackwardRun(bool create_graph) : inside_(std::make_unique<Inside>()) {
+  inside_->recording = this_thread().recording;
+  const auto& recording = inside_->recording;
+  if (recording && !recording->in_backward()) inside_->in_backward.emplace(recording, create_graph);
+  if (!create_graph) inside_->watch.emplace();  // else everything is recorded
+}
+
+BackwardRun::~BackwardRun() = default;
+
+void BackwardRun::succeeded() {
+  inside_->watch.reset();
+  const auto& recording = inside_->recording;
+  if (auto& in_backward = inside_->in_backward) {
+    const bool complete = in_backward->end();
+    in_backward.reset();
+    // Without steps of the user's, a graph that the program keeps for ever would be in one endless period.
+    if (recording->values().pending().count() == 0 || (complete && automatic::is_on())) end_period();
+  } else if (!recording) {
+    automatic::end_step();
+  }
+}
+
 void install_engine() {
+  Engine& there = Engine::get_default_engine();
+  if (&there == &watched_engine()) return;
+  if (typeid(there) != typeid(Engine)) behind = &there;
   torch::autograd::set_default_engine_stub(watched_engine);
 }
 

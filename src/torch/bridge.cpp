@@ -4,15 +4,10 @@
 
 #include "reprise/trace/timeline.h"
 #include "torch/meter.h"
+#include "torch/packed_copy.h"
+#include "torch/script_writer.h"
 
 namespace reprise::internal {
-namespace {
-
-// CPU microseconds for each byte; packing reads it all and writes little, unpacking the other way round.
-constexpr double pack_cost = 0.75e-4, unpack_cost = 1.0e-4;
-
-}  // namespace
-
 Bridge::Bridge(const Period& period, bool pack) {
   find_chains(period);
   add_values(period);
@@ -212,76 +207,36 @@ void Bridge::add_packing(const Period& period) {
 
 // ---- back ----------------------------------------------------------------------------------------------------------
 
-std::shared_ptr<const Script> Bridge::schedule(const Plan& plan, const Simulation& simulation, double gap) const {
-  using Kind = Script::Step::Kind;
-  auto made = std::make_shared<Script>();
-  Script& s = *made;
-  s.budget = plan.budget;
-  s.peak = simulation.peak;
-  s.plain_cost = trace_.total_cost();
-  s.added_cost = simulation.cost - s.plain_cost;
-  s.gap = gap;
-  s.events = events_;
-  s.forms = forms_;
-  s.owned.assign(value_of_.size(), 0);
-  s.last_drop.assign(value_of_.size(), -1);
-  const Id moments = trace_.moment_count();
-  s.before.assign(static_cast<std::size_t>(moments) + 1, 0);
-  s.after.assign(static_cast<std::size_t>(moments) + 1, 0);
-
-  Id running = -1;          // the moment that ran last
-  bool right_after = true;  // only drops since then
-  std::vector<Id> first_drop(value_of_.size(), moments);
-  std::vector<std::size_t> last_drop(value_of_.size(), s.steps.max_size());
-  s.room.assign(static_cast<std::size_t>(moments), plan.budget);
+std::shared_ptr<const Script> Bridge::script(const Plan& plan, const Simulation& simulation, double gap) const {
+  auto script = std::make_shared<Script>();
+  script->peak = simulation.peak;
+  script->plain_cost = trace_.total_cost();
+  script->added_cost = simulation.cost - script->plain_cost;
+  script->gap = gap;
+  script->events = events_;
+  script->forms = forms_;
+  ScriptWriter writer(*script, trace_.moment_count(), value_of_.size(), plan.budget);
   for (std::size_t i = 0; i < plan.actions.size(); ++i) {
     const Action& action = plan.actions[i];
-    if (action.kind != Action::Kind::drop) {
-      const Id at = action.kind == Action::Kind::run ? action.target : std::min(running + 1, moments - 1);
-      s.room[at] = std::min(s.room[at], plan.budget - simulation.live[i]);
-    }
-    if (action.kind == Action::Kind::run) {
-      if (right_after && running >= 0) s.before[running + 1] = static_cast<std::uint32_t>(s.steps.size());
-      running = action.target;
-      s.after[running] = static_cast<std::uint32_t>(s.steps.size());
-      right_after = true;
-      continue;
-    }
-    if (right_after && action.kind != Action::Kind::drop) {
-      if (running >= 0) s.before[running + 1] = static_cast<std::uint32_t>(s.steps.size());
-      right_after = false;
-    }
+    if (action.kind != Action::Kind::drop) writer.live(simulation.live[i]);
     switch (action.kind) {
-      case Action::Kind::run: break;
-      case Action::Kind::replay: {
-        const Id op = *trace_.moments[action.target].runs;
-        Script::Replay replay{operators_[op], {}};
-        for (const Id value : trace_.operators[op].outputs) replay.outputs.push_back(recorded_[value]);
-        s.steps.push_back({Kind::replay, static_cast<Id>(s.replays.size())});
-        s.replays.push_back(std::move(replay));
-        break;
-      }
-      case Action::Kind::drop: {
-        const Id value = recorded_[action.target];
-        last_drop[value] = s.steps.size();
-        s.steps.push_back({Kind::drop, value});
-        first_drop[value] = std::min(first_drop[value], running);
-        s.last_drop[value] = running;
-        break;
-      }
-      case Action::Kind::put: s.steps.push_back({Kind::pack, recorded_[action.target]}); break;
-      case Action::Kind::get: s.steps.push_back({Kind::unpack, recorded_[action.target]}); break;
+      case Action::Kind::run: writer.run(action.target); break;
+      case Action::Kind::replay: writer.replay(replay_of(*trace_.moments[action.target].runs)); break;
+      case Action::Kind::drop: writer.drop(recorded_[action.target]); break;
+      case Action::Kind::put: writer.pack(recorded_[action.target]); break;
+      case Action::Kind::get: writer.unpack(recorded_[action.target]); break;
     }
   }
-  if (right_after && running >= 0) s.before[running + 1] = static_cast<std::uint32_t>(s.steps.size());
-  s.after[moments] = static_cast<std::uint32_t>(s.steps.size());
+  writer.finish(recorded_);
   // A value that the plan has for longer than the program is ours from the start.
-  for (const Id value : recorded_) {
-    if (last_drop[value] < s.steps.size()) s.steps[last_drop[value]].kind = Kind::end;
-    if (s.last_drop[value] < 0) s.last_drop[value] = moments;  // taken over, or never dropped
-    s.owned[value] = first_drop[value] > released_[value];
-  }
-  return made;
+  for (const Id value : recorded_) script->owned[value] = writer.first_drop(value) > released_[value];
+  return script;
+}
+
+Script::Replay Bridge::replay_of(Id op) const {
+  Script::Replay replay{operators_[op], {}};
+  for (const Id value : trace_.operators[op].outputs) replay.outputs.push_back(recorded_[value]);
+  return replay;
 }
 
 }  // namespace reprise::internal

@@ -1,4 +1,4 @@
-// The bridge: from what was seen in a period to a trace, and from a plan of that trace to a schedule.
+// The bridge: from what was seen in a period to a trace, and from a plan of that trace to a script.
 //
 // The trace has one moment for each operator and each event. Values are those that can be rebuilt; everything else is
 // other bytes. Operators that work in place on a value that nobody else needs are one operator of the trace together
@@ -20,9 +20,10 @@ class Bridge {
   Bridge(const Period&, bool pack);
 
   [[nodiscard]] const Trace& trace() const { return trace_; }
-  [[nodiscard]] std::shared_ptr<const Script> schedule(const Plan&, const Simulation&, double gap) const;
+  [[nodiscard]] std::shared_ptr<const Script> script(const Plan&, const Simulation&, double gap) const;
 
  private:
+  [[nodiscard]] Script::Replay replay_of(Id op) const;
   void find_chains(const Period&);
   void add_values(const Period&);
   void add_operators(const Period&);

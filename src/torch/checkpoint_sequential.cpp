@@ -7,8 +7,8 @@
 #include <string>
 
 #include "reprise/trace/error.h"
+#include "torch/clock.h"
 #include "torch/forks.h"
-#include "torch/observations.h"
 
 namespace reprise {
 using namespace internal;

@@ -1,75 +1,64 @@
 #include "torch/executor.h"
 
+#include <span>
+
+#include "torch/arbiter.h"
+#include "torch/follower.h"
 #include "torch/replayer.h"
 
 namespace reprise::internal {
+namespace {
 
-std::span<const Script::Step> Script::steps_after(Id moment) const {
-  return {steps.data() + after[moment], steps.data() + before[moment + 1]};
-}
-std::span<const Script::Step> Script::steps_before(Id moment) const {
-  return {steps.data() + before[moment], steps.data() + after[moment]};
-}
-
-void Executor::before(Recording& recording, Id moment) {
-  if (moment >= schedule_->moments()) return;
-  moment_ = moment;
-  try_to_execute(recording, schedule_->steps_before(moment));
+void drop(Recording& recording, Id value, bool needed_again) {
+  const Arbiter lock;
+  if (PlanRun* const plan = recording.plan()) plan->drop(value);
+  if (needed_again) {
+    recording.values().forget(value);
+  } else {
+    recording.values().release(value);
+  }
 }
 
-void Executor::after(Recording& recording, Id moment) {
-  if (moment < schedule_->moments()) try_to_execute(recording, schedule_->steps_after(moment));
+void execute(Recording& recording, const Script& script, const Script::Step& step) {
+  switch (step.kind) {
+    case Script::Step::Kind::replay: {
+      const Script::Replay& replay = script.replays[step.target];
+      return replay_for_plan(recording, replay.operators, replay.outputs);
+    }
+    case Script::Step::Kind::drop: return drop(recording, step.target, true);
+    case Script::Step::Kind::end: return drop(recording, step.target, false);
+    case Script::Step::Kind::pack: {
+      const Arbiter lock;
+      (void)recording.values().pack(step.target, *script.forms[step.target]);
+      return;
+    }
+    case Script::Step::Kind::unpack: return unpack_for_plan(recording, step.target);
+  }
 }
 
 // LibTorch's callbacks swallow errors. What failed here fails again, where it can be seen, if backward needs it.
-void Executor::try_to_execute(Recording& recording, std::span<const Script::Step> steps) try {
-  execute(recording, steps);
+void execute(Recording& recording, const Script& script, std::span<const Script::Step> steps) try {
+  for (const Script::Step& step : steps) execute(recording, script, step);
 } catch (const std::exception& error) {
   const Arbiter lock;
-  recording.diverge(std::string("the plan could not be executed: ") + error.what(), std::nullopt);  // ends this object
+  diverge(recording, std::string("the plan could not be executed: ") + error.what());
 }
 
-bool Executor::keeps(Id value) const {
-  return static_cast<std::size_t>(value) < schedule_->last_drop.size() && schedule_->last_drop[value] > moment_;
+}  // namespace
+
+void execute_before(Recording& recording, Id moment) {
+  PlanRun* const plan = recording.plan();
+  if (!plan || moment >= plan->script()->moments()) return;
+  plan->at(moment);
+  const std::shared_ptr<const Script> script = plan->script();
+  execute(recording, *script, script->steps_before(moment));
 }
 
-void Executor::made(Recording& recording, Id value, c10::StorageImpl* storage) {
-  if (static_cast<std::size_t>(value) >= schedule_->owned.size() || !schedule_->owned[value]) return;
-  if (recording.choice_of(value) == Choice::forget) return;
-  LiveValue& state = recording.live[value];
-  state.saved_at = recording.now;
-  if (!state.kept) recording.keep(value, libtorch::share(storage));
-}
-
-void Executor::execute(Recording& recording, std::span<const Script::Step> steps) {
-  if (steps.empty()) return;
-  for (const Script::Step& step : steps) {
-    switch (step.kind) {
-      case Script::Step::Kind::replay: {
-        const Script::Replay& replay = schedule_->replays[step.target];
-        replay_for_plan(recording, replay.operators, replay.outputs);
-        break;
-      }
-      case Script::Step::Kind::drop: {
-        const Arbiter lock;
-        recording.live[step.target].dropped = true;
-        recording.forget(step.target);
-        break;
-      }
-      case Script::Step::Kind::end: {
-        const Arbiter lock;
-        recording.live[step.target].dropped = true;
-        recording.release(step.target);
-        break;
-      }
-      case Script::Step::Kind::pack: {
-        const Arbiter lock;
-        (void)recording.pack(step.target, *schedule_->forms[step.target]);
-        break;
-      }
-      case Script::Step::Kind::unpack: unpack_for_plan(recording, step.target); break;
-    }
-  }
+void execute_after(Recording& recording, Id moment) {
+  PlanRun* const plan = recording.plan();
+  if (!plan || moment >= plan->script()->moments()) return;
+  const std::shared_ptr<const Script> script = plan->script();
+  execute(recording, *script, script->steps_after(moment));
 }
 
 }  // namespace reprise::internal

@@ -8,7 +8,8 @@
 #include "torch/interception.h"
 #include "torch/operators.h"
 #include "torch/planning.h"
-#include "torch/session_state.h"
+#include "torch/process.h"
+#include "torch/steps.h"
 
 namespace reprise::internal {
 namespace {
@@ -20,15 +21,15 @@ void before() {
   automatic::lock_for_fork();
   lock_sequences_for_fork();
   Arbiter::lock_for_fork();
-  lock_operators_for_fork();
-  lock_planning_for_fork();
+  process().operators().lock();
+  process().planning().lock();
   heap::lock_for_fork();
 }
 
 void in_parent() {
   heap::unlock_after_fork();
-  unlock_planning_after_fork();
-  unlock_operators_after_fork();
+  process().planning().unlock();
+  process().operators().unlock();
   Arbiter::unlock_after_fork();
   unlock_sequences_after_fork();
   automatic::unlock_after_fork();
@@ -37,9 +38,9 @@ void in_parent() {
 
 void in_child() {
   heap::unlock_after_fork();
-  renew_planning_after_fork();
-  unlock_operators_after_fork();
-  SessionState::keep_step_of_this_thread();
+  process().planning().renew();
+  process().operators().unlock();
+  keep_step_of_this_thread();
   Arbiter::unlock_after_fork();
   unlock_sequences_after_fork();
   automatic::unlock_after_fork();

@@ -13,6 +13,11 @@ c10::Storage new_storage(std::size_t bytes) {
   return c10::Storage(c10::Storage::use_byte_size_t(), bytes, allocator->allocate(bytes), allocator, true);
 }
 
+// Python's registrations give the file and the line of the function.
+bool is_python_kernel(const c10::OperatorHandle& handle) {
+  return handle.getComputedKernelForDispatchKey(c10::DispatchKey::CPU).debug().find(".py:") != std::string::npos;
+}
+
 RandomState state_of(at::CPUGeneratorImpl& generator) {
   return {generator.engine(), generator.next_float_normal_sample(), generator.next_double_normal_sample()};
 }

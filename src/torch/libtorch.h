@@ -3,6 +3,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/Storage.h>
 #include <torch/csrc/autograd/variable.h>
@@ -28,6 +29,9 @@ using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
 }
 // A new storage of LibTorch's CPU allocator. May throw BudgetError.
 [[nodiscard]] c10::Storage new_storage(std::size_t bytes);
+
+// Whether the kernel for the CPU is a function written in Python.
+[[nodiscard]] bool is_python_kernel(const c10::OperatorHandle&);
 
 // A dense strided tensor on the CPU that is exactly its bytes: no lazy conjugation, no wrapper, nobody's subclass.
 [[nodiscard]] inline bool is_plain(const at::Tensor& tensor) {

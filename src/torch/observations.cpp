@@ -1,8 +1,8 @@
 #include "torch/observations.h"
 
-#include <time.h>
-
 #include <algorithm>
+
+#include "torch/bytes_of.h"
 
 namespace reprise::internal {
 
@@ -23,19 +23,10 @@ Observations Observations::before(Id moment) const {
   return copy;
 }
 
-namespace {
-double microseconds(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) * 1e-3;
-}
-}  // namespace
-
-double thread_microseconds() {
-  return microseconds(CLOCK_THREAD_CPUTIME_ID);
-}
-double wall_microseconds() {
-  return microseconds(CLOCK_MONOTONIC);
+Bytes Observations::bytes() const {
+  constexpr Bytes behind_needs = 32;  // a small list
+  return bytes_of(moments, needs, event_names, moment_of, released, forms, watched) +
+         static_cast<Bytes>(needs.size()) * behind_needs;
 }
 
 }  // namespace reprise::internal

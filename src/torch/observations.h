@@ -33,11 +33,9 @@ struct Observations {
 
   // What was seen before this moment, as if it had just been seen.
   [[nodiscard]] Observations before(Id moment) const;
-};
 
-// CPU time of this thread in microseconds. A system call.
-[[nodiscard]] double thread_microseconds();
-// Time in microseconds, for what is so short that it is hardly ever interrupted. No system call.
-[[nodiscard]] double wall_microseconds();
+  // What it takes in memory, about.
+  [[nodiscard]] Bytes bytes() const;
+};
 
 }  // namespace reprise::internal

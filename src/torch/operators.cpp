@@ -6,7 +6,9 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "torch/libtorch.h"
 #include "torch/of_thread.h"
+#include "torch/process.h"
 #include "torch/unwritten.h"
 
 namespace reprise::internal {
@@ -121,6 +123,8 @@ OperatorInfo::OperatorInfo(c10::OperatorHandle operator_handle) : handle(std::mo
   } else if ((!writes && (!makes_tensor || only_aliases)) || leaves_contents_undefined(base) ||
              changes_only_the_view(handle)) {
     kind = Kind::ignored;
+  } else if (!base.starts_with("aten::") && libtorch::is_python_kernel(handle)) {
+    obstacle = "it is a function written in Python, which runs once";
   }
 }
 
@@ -129,62 +133,35 @@ bool OperatorInfo::is_training(c10::ArrayRef<const c10::IValue> inputs) const {
   return inputs[training_argument].isBool() && inputs[training_argument].toBool();
 }
 
-namespace {
-
-// The address of the schema's own name identifies the overload, so nothing is hashed but a pointer.
-class OperatorTable {
- public:
-  const OperatorInfo* find(const char* name) {
-    const std::scoped_lock lock(mutex_);
-    const auto found = all_.find(name);
-    return found == all_.end() ? nullptr : found->second;
-  }
-  // The first that was added stays. It lives as long as the process.
-  const OperatorInfo* add(const char* name, std::unique_ptr<const OperatorInfo> info) {
-    const std::scoped_lock lock(mutex_);
-    const auto [place, is_new] = all_.try_emplace(name, info.get());
-    if (is_new) info.release();
-    return place->second;
-  }
-
-  void lock() { mutex_.lock(); }
-  void unlock() { mutex_.unlock(); }
-
- private:
-  std::mutex mutex_;  // nothing of the dispatcher happens under it
-  std::unordered_map<const char*, const OperatorInfo*> all_;
-};
-
-OperatorTable& table() {
-  static auto& one = *new OperatorTable;
-  return one;
+const OperatorInfo* OperatorTable::find(const char* name) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = all_.find(name);
+  return found == all_.end() ? nullptr : found->second;
 }
 
-}  // namespace
-
-void lock_operators_for_fork() {
-  table().lock();
-}
-void unlock_operators_after_fork() {
-  table().unlock();
+const OperatorInfo* OperatorTable::add(const char* name, std::unique_ptr<const OperatorInfo> info) {
+  const std::scoped_lock lock(mutex_);
+  const auto [place, is_new] = all_.try_emplace(name, info.get());
+  if (is_new) info.release();
+  return place->second;
 }
 
 const OperatorInfo& find_operator(const c10::OperatorHandle& handle) {
   const char* const key = handle.schema().name().c_str();
-  if (const OperatorInfo* const known = table().find(key)) return *known;
-  return *table().add(key, std::make_unique<const OperatorInfo>(handle));
+  if (const OperatorInfo* const known = process().operators().find(key)) return *known;
+  return *process().operators().add(key, std::make_unique<const OperatorInfo>(handle));
 }
 
 const OperatorInfo* find_operator(const at::RecordFunction& call) {
   auto& seen_here = of_thread<std::unordered_map<const char*, const OperatorInfo*>, OperatorInfo>();
   const char* const key = call.name();
   if (const auto found = seen_here.find(key); found != seen_here.end()) return found->second;
-  const OperatorInfo* info = table().find(key);
+  const OperatorInfo* info = process().operators().find(key);
   if (!info) {
     const auto name = call.operator_name();
     const auto handle = name ? c10::Dispatcher::singleton().findSchema(*name) : std::nullopt;
     if (!handle) return nullptr;  // not remembered: only the addresses of schemas stay what they are
-    info = table().add(key, std::make_unique<const OperatorInfo>(*handle));
+    info = process().operators().add(key, std::make_unique<const OperatorInfo>(*handle));
   }
   return seen_here[key] = info;
 }

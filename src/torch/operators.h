@@ -10,7 +10,10 @@
 #include <ATen/record_function.h>
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace reprise::internal {
@@ -58,8 +61,22 @@ struct OperatorInfo {
 [[nodiscard]] const OperatorInfo* find_operator(const at::RecordFunction&);
 [[nodiscard]] const OperatorInfo& find_operator(const c10::OperatorHandle&);
 
-// fork() copies only the thread that calls it: no other may be in the table then.
-void lock_operators_for_fork();
-void unlock_operators_after_fork();
+// The overloads that are known. The address of the schema's own name identifies one, so nothing is hashed but a
+// pointer.
+class OperatorTable {
+ public:
+  // nullptr: it is not known yet.
+  [[nodiscard]] const OperatorInfo* find(const char* name);
+  // The first that was added stays. It lives as long as the process.
+  const OperatorInfo* add(const char* name, std::unique_ptr<const OperatorInfo>);
+
+  // fork() copies only the thread that calls it: no other may be in the table then.
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+
+ private:
+  std::mutex mutex_;  // nothing of the dispatcher happens under it
+  std::unordered_map<const char*, const OperatorInfo*> all_;
+};
 
 }  // namespace reprise::internal

@@ -29,9 +29,9 @@ struct Period {
   bool record_anew = false;  // a step left it where its moments were not counted: the next one is recorded in full
 
   // ---- its plan ----
-  Bytes budget = 0;                        // what the schedule, or the failure to find one, is for
-  std::shared_ptr<const Script> schedule;  // none: not planned yet, or infeasible
-  std::optional<Plan> plan;                // behind the schedule
+  Bytes budget = 0;                        // what the script, or the failure to find one, is for
+  std::shared_ptr<const Script> script;    // none: not planned yet, or infeasible
+  std::optional<Plan> plan;                // behind the script
   bool given = false;                      // by the user: never replaced
   bool infeasible = false;                 // no plan was found for `budget`
   std::optional<Bytes> smallest_feasible;  // if infeasible
@@ -40,11 +40,15 @@ struct Period {
   bool planning = false;                   // a job is under way
   bool outgrown = false;                   // the other bytes are more than the plan allows for
 
+  // After so many measurements the least of the costs is taken for the truth.
+  [[nodiscard]] bool costs_settled() const { return measured >= measurements; }
+  static constexpr int measurements = 4;
+
+  // What it was planned for does not hold any more: it wants another plan.
+  void drop_plan();
+
   // What it takes in memory, about.
   [[nodiscard]] Bytes bytes() const;
 };
-
-// How many operators two lists of recipes have in common from the start.
-[[nodiscard]] Id common_operators(const Recipes&, const Recipes&);
 
 }  // namespace reprise::internal

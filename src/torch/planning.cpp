@@ -4,20 +4,16 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <csignal>
-#include <cstdint>
 #include <cstdlib>
-#include <deque>
 #include <exception>
-#include <mutex>
 #include <new>
-#include <thread>
 #include <utility>
 
 #include "plan/bounds/highs.h"
 #include "reprise/plan/planner.h"
 #include "reprise/trace/files.h"
+#include "torch/process.h"
 
 namespace reprise::internal {
 namespace {
@@ -57,148 +53,109 @@ void rehearse_solver() {
   (void)solve(program, {});
 }
 
-class Planning;
-Planning& planning();
-
-class Planning {
- public:
-  // Without the lock: what is loaded here may be waiting for a fork, and a fork for the lock. Two threads may come here
-  // at once; the end is announced when the first of them is done.
-  void prepare() {
-    if (prepared_) return;
-    rehearse_planning();
-    if (solver_available()) rehearse_solver();
-    if (!prepared_.exchange(true)) announced_ = std::atexit([] { planning().end(); }) == 0;
-  }
-
-  bool add(std::shared_ptr<PlanningJob> job) {
-    {
-      const std::scoped_lock lock(mutex_);
-      if (!ending_ && have_thread()) {
-        jobs_.push_back(std::move(job));
-        ++added_;
-        changed_.notify_all();
-        return true;
-      }
-    }
-    job->dropped();
-    return false;
-  }
-
-  void wait() {
-    std::unique_lock lock(mutex_);
-    const std::uint64_t last = added_;
-    if (done_ >= last || ending_ || !have_thread()) return;
-    changed_.wait(lock, [&] { return done_ >= last || ending_; });
-  }
-
-  // Not called on the planning thread, unless one of its jobs ends the process.
-  void end() {
-    std::deque<std::shared_ptr<PlanningJob>> waiting;
-    {
-      const std::scoped_lock lock(mutex_);
-      ending_ = true;
-      waiting.swap(jobs_);
-      if (running_) running_->cancel();
-      changed_.notify_all();
-    }
-    // The child of something like fork() that calls no handlers has a copy of the object, and no thread.
-    if (thread_.joinable() && process_ == getpid() && thread_.get_id() != std::this_thread::get_id()) thread_.join();
-    for (const auto& job : waiting) job->dropped();
-  }
-
-  void lock() { mutex_.lock(); }
-  void unlock() { mutex_.unlock(); }
-
-  void renew() {
-    // Not destroyed before: that would wait for those who waited on it, and end the process for a thread that nobody
-    // has joined.
-    new (&changed_) std::condition_variable;
-    new (&thread_) std::thread;
-    if (running_) jobs_.push_front(std::move(running_));
-    done_ = added_ - jobs_.size();
-    mutex_.unlock();
-  }
-
- private:
-  // With the lock. False: nothing was prepared, or the system has no thread or no memory for us.
-  bool have_thread() {
-    if (thread_.joinable()) return true;
-    if (!announced_) return false;
-    try {
-      const SignalsBlocked blocked;
-      thread_ = std::thread([this] { work(); });
-    } catch (const std::exception&) {
-      return false;
-    }
-    process_ = getpid();
-    return true;
-  }
-
-  void work() {
-    std::unique_lock lock(mutex_);
-    while (true) {
-      changed_.wait(lock, [this] { return ending_ || !jobs_.empty(); });
-      if (ending_) return;
-      running_ = std::move(jobs_.front());
-      jobs_.pop_front();
-      PlanningJob& job = *running_;
-      lock.unlock();
-      do_or_drop(job);
-      lock.lock();
-      std::shared_ptr<PlanningJob> over = std::move(running_);
-      lock.unlock();
-      over.reset();  // perhaps with a session, and with tensors
-      lock.lock();
-      ++done_;
-      changed_.notify_all();
-    }
-  }
-
-  void do_or_drop(PlanningJob& job) {
-    try {
-      if (job.still_wanted()) return job.run();
-    } catch (...) {  // out of memory: there is nobody to tell but the job
-    }
-    job.dropped();
-  }
-
-  std::atomic<bool> prepared_{false}, announced_{false};  // announced: the end of the process will be told to us
-  std::mutex mutex_;                                      // of all below
-  std::condition_variable changed_;
-  std::deque<std::shared_ptr<PlanningJob>> jobs_;
-  std::shared_ptr<PlanningJob> running_;
-  std::uint64_t added_ = 0, done_ = 0;
-  bool ending_ = false;
-  std::thread thread_;  // joinable: it is there
-  pid_t process_ = 0;   // that started it
-};
-
-Planning& planning() {
-  static auto& one = *new Planning;
-  return one;
-}
-
 }  // namespace
 
-void prepare_planning() {
-  planning().prepare();
-}
-bool plan_later(std::shared_ptr<PlanningJob> job) {
-  return planning().add(std::move(job));
-}
-void wait_for_planning() {
-  planning().wait();
+// Without the lock: what is loaded here may be waiting for a fork, and a fork for the lock. Two threads may come here
+// at once; the end is announced when the first of them is done.
+void Planning::prepare() {
+  if (prepared_) return;
+  rehearse_planning();
+  if (solver_available()) rehearse_solver();
+  if (!prepared_.exchange(true)) announced_ = std::atexit([] { process().planning().end(); }) == 0;
 }
 
-void lock_planning_for_fork() {
-  planning().lock();
+bool Planning::add(std::shared_ptr<PlanningJob> job) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!ending_ && have_thread()) {
+      jobs_.push_back(std::move(job));
+      ++added_;
+      changed_.notify_all();
+      return true;
+    }
+  }
+  job->dropped();
+  return false;
 }
-void unlock_planning_after_fork() {
-  planning().unlock();
+
+void Planning::wait() {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t last = added_;
+  if (done_ >= last || ending_ || !have_thread()) return;
+  changed_.wait(lock, [&] { return done_ >= last || ending_; });
 }
-void renew_planning_after_fork() {
-  planning().renew();
+
+bool Planning::wait(std::chrono::milliseconds most) {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t last = added_;
+  if (done_ >= last || ending_ || !have_thread()) return true;
+  return changed_.wait_for(lock, most, [&] { return done_ >= last || ending_; });
+}
+
+void Planning::end() {
+  std::deque<std::shared_ptr<PlanningJob>> waiting;
+  {
+    const std::scoped_lock lock(mutex_);
+    ending_ = true;
+    waiting.swap(jobs_);
+    if (running_) running_->cancel();
+    changed_.notify_all();
+  }
+  // The child of something like fork() that calls no handlers has a copy of the object, and no thread.
+  if (thread_.joinable() && process_ == getpid() && thread_.get_id() != std::this_thread::get_id()) thread_.join();
+  for (const auto& job : waiting) job->dropped();
+}
+
+void Planning::renew() {
+  // Not destroyed before: that would wait for those who waited on it, and end the process for a thread that nobody
+  // has joined.
+  new (&changed_) std::condition_variable;
+  new (&thread_) std::thread;
+  if (running_) jobs_.push_front(std::move(running_));
+  done_ = added_ - jobs_.size();
+  mutex_.unlock();
+}
+
+// With the lock. False: nothing was prepared, or the system has no thread or no memory for us.
+bool Planning::have_thread() {
+  if (thread_.joinable()) return true;
+  if (!announced_) return false;
+  try {
+    const SignalsBlocked blocked;
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::exception&) {
+    return false;
+  }
+  process_ = getpid();
+  return true;
+}
+
+void Planning::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return ending_ || !jobs_.empty(); });
+    if (ending_) return;
+    running_ = std::move(jobs_.front());
+    jobs_.pop_front();
+    PlanningJob& job = *running_;
+    lock.unlock();
+    do_or_drop(job);
+    lock.lock();
+    std::shared_ptr<PlanningJob> over = std::move(running_);
+    lock.unlock();
+    over.reset();  // perhaps with a session, and with tensors
+    lock.lock();
+    ++done_;
+    changed_.notify_all();
+  }
+}
+
+void Planning::do_or_drop(PlanningJob& job) {
+  try {
+    if (job.still_wanted()) return job.run();
+  } catch (...) {  // out of memory: there is nobody to tell but the job
+  }
+  job.dropped();
 }
 
 }  // namespace reprise::internal

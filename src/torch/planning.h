@@ -1,14 +1,22 @@
-// Planning in the background: one thread for the process, jobs one after the other.
+// Planning in the background: one thread, jobs one after the other. A process has one queue (process.h).
 //
-// The queue is never destroyed. When the process exits, the job that runs is cancelled, those that wait are dropped,
-// and the thread ends; jobs that come later, from the destructor of a global object, are dropped at once.
+// The queue of a process is never destroyed. When the process exits, the job that runs is cancelled, those that wait
+// are dropped, and the thread ends; jobs that come later, from the destructor of a global object, are dropped at once.
 //
 // After fork() the child has the queue with all its jobs, the one that was running included, which begins anew. It has
 // no thread until a job is added or waited for.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
 #include <memory>
+#include <mutex>
+#include <thread>
 
 namespace reprise::internal {
 
@@ -36,21 +44,48 @@ class PlanningJob {
   std::atomic<bool> cancelled_{false};
 };
 
-// Loads the solver, and makes the tables that planning needs, on a thread of the program: the process may exit while
-// the planning thread would do it, and then destroy them under its hands. Requires that the arbiter is not held. Jobs
-// that are added before it was called are dropped.
-void prepare_planning();
+class Planning {
+ public:
+  Planning() = default;
+  ~Planning() { end(); }
+  Planning(const Planning&) = delete;
+  Planning& operator=(const Planning&) = delete;
 
-// Behind the jobs that are there. False: it was dropped, because the process is about to end or nothing was prepared.
-bool plan_later(std::shared_ptr<PlanningJob>);
+  // Loads the solver, and makes the tables that planning needs, on a thread of the program: the process may exit while
+  // the planning thread would do it, and then destroy them under its hands. Requires that the arbiter is not held. Jobs
+  // that are added before it was called are dropped.
+  void prepare();
 
-// Until all jobs that were there are done or dropped.
-void wait_for_planning();
+  // Behind the jobs that are there. False: it was dropped, because the process is about to end or nothing was prepared.
+  bool add(std::shared_ptr<PlanningJob>);
+  // Until all jobs that were there are done or dropped.
+  void wait();
+  // The same, but no longer than this. False: they are not.
+  [[nodiscard]] bool wait(std::chrono::milliseconds most);
+  // Cancels the job that runs, drops those that wait, and ends the thread. Called when the process exits; not on the
+  // planning thread, unless one of its jobs ends the process.
+  void end();
 
-// fork() copies only the thread that calls it: no other may be in the queue then.
-void lock_planning_for_fork();
-void unlock_planning_after_fork();
-// The same in the child, where there is no planning thread, and nobody waits.
-void renew_planning_after_fork();
+  // fork() copies only the thread that calls it: no other may be in the queue then.
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+  // Unlocks it in the child, where there is no planning thread, and nobody waits.
+  void renew();
+
+ private:
+  bool have_thread();
+  void work();
+  static void do_or_drop(PlanningJob&);
+
+  std::atomic<bool> prepared_{false}, announced_{false};  // announced: the end of the process will be told to us
+  std::mutex mutex_;                                      // of all below
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<PlanningJob>> jobs_;
+  std::shared_ptr<PlanningJob> running_;
+  std::uint64_t added_ = 0, done_ = 0;
+  bool ending_ = false;
+  std::thread thread_;  // joinable: it is there
+  pid_t process_ = 0;   // that started it
+};
 
 }  // namespace reprise::internal

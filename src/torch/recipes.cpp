@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "torch/bytes_of.h"
+
 namespace reprise::internal {
 namespace {
 
@@ -22,11 +24,39 @@ bool same_bits(const at::Tensor& a, const at::Tensor& b) {
          std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0;
 }
 
+bool same_operator(const Recipes& a, const Recipes& b, Id op) {
+  const Recipe &x = a.operators[op], &y = b.operators[op];
+  if (x.info != y.info || x.grad_mode != y.grad_mode || x.default_type != y.default_type) return false;
+  const auto mine = a.arguments_of(op), theirs = b.arguments_of(op);
+  if (mine.size() != theirs.size()) return false;
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    if (mine[i].kind != theirs[i].kind || mine[i].count != theirs[i].count) return false;
+    if (mine[i].kind == Argument::Kind::constant &&
+        !same_constant(a.constants[mine[i].first], b.constants[theirs[i].first])) {
+      return false;
+    }
+  }
+  const auto same_reference = [&](const Reference& r, const Reference& s) {
+    return r.value == s.value && r.defined == s.defined && r.plain == s.plain &&
+           (!r.defined || !r.plain || r.view == s.view);
+  };
+  const auto same_output = [&](const Output& r, const Output& s) {
+    return r.value == s.value && r.result == s.result && r.element == s.element && r.write == s.write &&
+           a.values[r.value].bytes == b.values[s.value].bytes;
+  };
+  const auto r = a.references_of(op), s = b.references_of(op);
+  const auto o = a.outputs_of(op), q = b.outputs_of(op);
+  return std::equal(r.begin(), r.end(), s.begin(), s.end(), same_reference) &&
+         std::equal(o.begin(), o.end(), q.begin(), q.end(), same_output);
+}
+
+constexpr Bytes behind_constant = 32;  // what lies behind a constant that is a list
+
 }  // namespace
 
 Marks Recipes::marks() const {
   const auto at = [](const auto& all) { return static_cast<std::uint32_t>(all.size()); };
-  return {at(arguments), at(constants), at(references), at(dims), at(writes), at(outputs)};
+  return {at(arguments), at(constants), at(references), at(writes), at(outputs)};
 }
 
 std::span<const Argument> Recipes::arguments_of(Id op) const {
@@ -50,7 +80,6 @@ Recipes Recipes::before(Id op, std::optional<std::size_t> outputs_too) const {
   copy.arguments = head(arguments, end.arguments);
   copy.constants = head(constants, end.constants);
   copy.references = head(references, end.references);
-  copy.dims = head(dims, end.dims);
   copy.writes = head(writes, end.writes);
   copy.outputs = head(outputs, start.outputs + static_cast<std::uint32_t>(outputs_too.value_or(0)));
   // What a step that diverges never met is not taken along: shapes that change would make each list longer than the
@@ -70,34 +99,14 @@ Recipes Recipes::before(Id op, std::optional<std::size_t> outputs_too) const {
   return copy;
 }
 
-Geometry Recipes::add_geometry(const at::Tensor& tensor) {
-  Geometry geometry;
-  geometry.dims = static_cast<std::uint32_t>(dims.size());
-  geometry.rank = static_cast<std::uint16_t>(tensor.dim());
-  geometry.dtype = tensor.scalar_type();
-  geometry.offset = tensor.storage_offset();
-  const auto sizes = tensor.sizes(), strides = tensor.strides();
-  dims.insert(dims.end(), sizes.begin(), sizes.end());
-  dims.insert(dims.end(), strides.begin(), strides.end());
-  return geometry;
+void Recipes::obstruct(Id op, const char* why) {
+  operators[op].obstacle = why;
+  for (const Output& output : outputs_of(op)) values[output.value].maker = no_operator;
 }
 
-bool Recipes::same_geometry(const Geometry& geometry, const at::Tensor& tensor) const {
-  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-  if (static_cast<std::size_t>(impl.dim()) != geometry.rank || impl.storage_offset() != geometry.offset) return false;
-  if (c10::typeMetaToScalarType(impl.dtype()) != geometry.dtype) return false;
-  const std::int64_t* const sizes = dims.data() + geometry.dims;
-  return std::equal(sizes, sizes + geometry.rank, impl.sizes().data()) &&
-         std::equal(sizes + geometry.rank, sizes + 2 * geometry.rank, impl.strides().data());
-}
-
-View Recipes::view(const Geometry& geometry) const {
-  View view;
-  const std::int64_t* const first = dims.data() + geometry.dims;
-  view.dims.append(first, first + 2 * geometry.rank);
-  view.offset = geometry.offset;
-  view.dtype = geometry.dtype;
-  return view;
+Bytes Recipes::bytes() const {
+  return bytes_of(operators, values, arguments, constants, references, writes, outputs) +
+         static_cast<Bytes>(constants.size()) * behind_constant;
 }
 
 bool same_constant(const c10::IValue& a, const c10::IValue& b) {
@@ -131,6 +140,13 @@ bool same_constant(const c10::IValue& a, const c10::IValue& b) {
   }
   if (a.isGenerator()) return b.isGenerator();  // its state is part of the period, not of the recipe
   return a.is(b);
+}
+
+Id common_operators(const Recipes& a, const Recipes& b) {
+  const auto most = static_cast<Id>(std::min(a.operators.size(), b.operators.size()));
+  Id op = 0;
+  while (op < most && same_operator(a, b, op)) ++op;
+  return op;
 }
 
 }  // namespace reprise::internal

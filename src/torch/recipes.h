@@ -25,17 +25,9 @@ namespace reprise::internal {
 inline constexpr Id no_value = -1;
 inline constexpr Id no_operator = -1;
 
-// A view of a value's storage.
-struct Geometry {
-  std::uint32_t dims = 0;  // where sizes and then strides begin in the arena
-  std::uint16_t rank = 0;
-  at::ScalarType dtype = at::kFloat;
-  std::int64_t offset = 0;
-};
-
 struct Reference {
   Id value = no_value;  // none: an undefined tensor, or one that is overwritten and needs no old contents
-  Geometry geometry;
+  View view;
   bool defined = false;
   bool plain = true;  // false: a tensor that is not a plain one on the CPU; the operator cannot be replayed
 };
@@ -70,7 +62,7 @@ struct Output {
 
 // Where the arenas stood.
 struct Marks {
-  std::uint32_t arguments = 0, constants = 0, references = 0, dims = 0, writes = 0, outputs = 0;
+  std::uint32_t arguments = 0, constants = 0, references = 0, writes = 0, outputs = 0;
 };
 
 struct Recipe {
@@ -87,18 +79,17 @@ struct RecordedValue {
   Bytes bytes = 0;         // as the meter counts them
   Id maker = no_operator;  // none: it came from outside, or cannot be rebuilt; then it is held while it may be needed
   bool verified = false;   // rebuilt once and found to be the same bits
-  bool scratch = false;    // has bytes that nobody wrote: there is nothing to compare
+  bool unwritten = false;  // has bytes that nobody wrote: there is nothing to compare
 };
 
-class Recipes {
- public:
+// A record of arenas: everything but `values` is in order of the operators.
+struct Recipes {
   std::vector<Recipe> operators;
   std::vector<RecordedValue> values;
 
   std::vector<Argument> arguments;
   std::vector<c10::IValue> constants;
   std::vector<Reference> references;
-  std::vector<std::int64_t> dims;
   std::vector<Write> writes;
   std::vector<Output> outputs;
 
@@ -114,13 +105,17 @@ class Recipes {
   // What came before this operator, as recipes of their own; `outputs` given: this operator too, with so many of its
   // outputs. Values keep their numbers; those that were not met by then are not among them.
   [[nodiscard]] Recipes before(Id op, std::optional<std::size_t> outputs) const;
+  // The operator is not to be replayed, for this reason: what it makes has no maker.
+  void obstruct(Id op, const char* why);
 
-  [[nodiscard]] Geometry add_geometry(const at::Tensor&);
-  [[nodiscard]] bool same_geometry(const Geometry&, const at::Tensor&) const;
-  [[nodiscard]] View view(const Geometry&) const;
+  // What it takes in memory, about.
+  [[nodiscard]] Bytes bytes() const;
 };
 
 // Whether replaying with one is the same as replaying with the other.
 [[nodiscard]] bool same_constant(const c10::IValue&, const c10::IValue&);
+
+// How many operators two lists of recipes have in common from the start.
+[[nodiscard]] Id common_operators(const Recipes&, const Recipes&);
 
 }  // namespace reprise::internal

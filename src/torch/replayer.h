@@ -1,8 +1,7 @@
-// The replayer: runs recipes again, below autograd, with private generators.
+// The replayer: has values rebuilt from their recipes, below autograd, with private generators.
 //
-// What has to be run is collected first, with an explicit stack; then it is run in the order of the recording, and what
-// nobody needs any more is freed at once. An operator in place takes over the storage of its input if it is the last
-// one to need it. No lock is held while an operator runs: what it needs is pinned by handles.
+// What does not fit in one replay (replay.h) is rebuilt frugally: one value at a time, with nothing pinned but the
+// inputs of the operators that wait for theirs, and nothing kept.
 #pragma once
 
 #include <span>

@@ -24,8 +24,8 @@ struct Script {
     Id target = 0;  // a value; for replay an index into `replays`
   };
   std::vector<Step> steps;  // all of them, in order
-  std::vector<std::uint32_t> after,
-      before;                         // by moment: where its steps begin: `after` it, then those `before` the next
+  // By moment: where its steps begin, those `after` it and then those `before` the next.
+  std::vector<std::uint32_t> after, before;
   std::vector<std::uint64_t> events;  // by moment: the hash of an event's name, 0 for an operator
   struct Replay {
     std::vector<Id> operators;  // recipes, in order
@@ -43,6 +43,8 @@ struct Script {
   double gap = 0;
 
   [[nodiscard]] Id moments() const { return static_cast<Id>(events.size()); }
+  // What it takes in memory, about.
+  [[nodiscard]] Bytes bytes() const;
   // Right after the moment, and right before it. The steps in front of the first moment are `before(0)`.
   [[nodiscard]] std::span<const Step> steps_after(Id moment) const;
   [[nodiscard]] std::span<const Step> steps_before(Id moment) const;

@@ -4,14 +4,14 @@
 
 #include <string>
 
-#include "torch/backward.h"
-#include "torch/forks.h"
+#include "torch/arbiter.h"
+#include "torch/installed.h"
 #include "torch/memory.h"
 #include "torch/meter.h"
-#include "torch/online.h"
 #include "torch/planning.h"
-#include "torch/recorder.h"
-#include "torch/session_state.h"
+#include "torch/process.h"
+#include "torch/steps.h"
+#include "torch/thread_state.h"
 #include "torch/writes.h"
 
 namespace reprise {
@@ -26,20 +26,6 @@ void check_budget(Bytes budget) {
                     "neither counted nor limited. Only sessions without a budget work beside it");
   }
 }
-
-void death_of(meter::Header& header) {
-  const Arbiter lock;
-  header.tag = {};
-}
-
-// Before main, so that no tensor is missed and every saved tensor is seen; and so that at a fork our locks are taken
-// after those of libraries that register their handlers later (fork.h).
-const bool installed = [] {
-  install_engine();
-  meter::callbacks(make_room, death_of);
-  install_fork_handlers();
-  return true;
-}();
 
 }  // namespace
 
@@ -58,7 +44,7 @@ Step::~Step() {
   close();
 }
 void Step::close() noexcept {
-  if (const auto state = std::move(state_)) state->close_step();
+  if (const auto state = std::move(state_)) close_step(*state);
 }
 
 Bytes fraction_of_memory(double share) {
@@ -73,8 +59,9 @@ Session::Session(SessionOptions options) {
     throw BadOption("[session] option planning_time is " + std::to_string(options.planning_time.count()) +
                     " ms: it must not be negative");
   }
+  need_installed();
   meter::keep_heap();
-  prepare_planning();
+  process().planning().prepare();
   state_ = std::make_shared<SessionState>(std::move(options));
 }
 Session::~Session() {
@@ -89,40 +76,44 @@ Session& Session::operator=(Session&& other) noexcept {
 
 Step Session::step() {
   if (const SessionState* const open = this_thread().step) {
-    throw BadOption("[session] step: this thread has an open step already, of session '" + open->options.name +
+    throw BadOption("[session] step: this thread has an open step already, of session '" + open->name() +
                     "'; close it first");
   }
   if (!enabled()) return Step(nullptr);
   check_budget(budget());
-  state_->open_step();
+  open_step(state_);
   return Step(state_);
 }
 
 void Session::budget(Bytes budget) {
   check_budget(budget);
   const Arbiter lock;
-  state_->options.budget = budget;
-  state_->plan_for(budget);
+  state_->budget(budget);
 }
 Bytes Session::budget() const {
   const Arbiter lock;
-  return state_->options.budget;
+  return state_->budget();
 }
 
 void Session::enabled(bool on) {
   const Arbiter lock;
-  state_->enabled = on;
+  state_->enabled(on);
 }
 bool Session::enabled() const {
   const Arbiter lock;
-  return state_->enabled;
+  return state_->enabled();
 }
 
-void Session::name(const torch::nn::Module& model) {
+void Session::label_modules(const torch::nn::Module& model) {
+  std::vector<std::pair<std::string, at::Tensor>> named;
+  for (const auto& parameter : model.named_parameters()) named.emplace_back(parameter.key(), parameter.value());
+  label_modules(named);
+}
+void Session::label_modules(const std::vector<std::pair<std::string, at::Tensor>>& named_parameters) {
   const Arbiter lock;
-  for (const auto& parameter : model.named_parameters()) {
-    const std::size_t dot = parameter.key().rfind('.');
-    state_->name(parameter.value(), dot == std::string::npos ? std::string() : parameter.key().substr(0, dot));
+  for (const auto& [name, parameter] : named_parameters) {
+    const std::size_t dot = name.rfind('.');
+    state_->rules().label(parameter, dot == std::string::npos ? std::string() : name.substr(0, dot));
   }
 }
 
@@ -130,7 +121,7 @@ Summary Session::summary() const {
   return state_->summary();
 }
 void Session::wait_for_plan() {
-  state_->wait_for_plans();
+  process().planning().wait();
 }
 std::optional<Trace> Session::trace() const {
   return state_->trace();
@@ -138,8 +129,11 @@ std::optional<Trace> Session::trace() const {
 std::optional<Plan> Session::plan() const {
   return state_->plan();
 }
+void Session::follow(Plan plan) {
+  state_->follow(std::move(plan));
+}
 void Session::use(Plan plan) {
-  state_->use(std::move(plan));
+  follow(std::move(plan));
 }
 
 void Session::touched(const at::Tensor& tensor) {

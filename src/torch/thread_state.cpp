@@ -1,11 +1,38 @@
 #include "torch/thread_state.h"
 
+#include "torch/arbiter.h"
 #include "torch/of_thread.h"
 
 namespace reprise::internal {
 
 ThreadState& this_thread() {
   return of_thread<ThreadState>();
+}
+
+bool complete_period() {
+  ThreadState& here = this_thread();
+  const Arbiter lock;
+  std::shared_ptr<Recording> over = std::move(here.recording);
+  here.recording.reset();
+  if (!over) return false;
+  const bool complete = over->went_back();
+  if (complete && here.source) here.source->end_period(*over);
+  over->end();
+  Arbiter::discard_all(std::move(over));
+  return complete;
+}
+
+void begin_period_if_over() {
+  ThreadState& here = this_thread();
+  if (here.recording && (here.recording->in_backward() || !here.recording->values().pending().is_over())) return;
+  end_period();
+  if (!here.source) return;  // the next step has begun, and is not recorded
+  const Arbiter lock;
+  here.recording = here.source->begin_period();
+}
+
+void end_period() {
+  if (complete_period() && this_thread().period_ended) this_thread().period_ended();
 }
 
 }  // namespace reprise::internal

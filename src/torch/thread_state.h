@@ -1,4 +1,4 @@
-// What a thread with an open step carries along.
+// What a thread with an open step, or inside a checkpoint region, carries along; and the periods on it.
 #pragma once
 
 #include <ATen/record_function.h>
@@ -6,22 +6,30 @@
 #include <memory>
 #include <optional>
 
-#include "torch/recording.h"
+#include "torch/source.h"
 
 namespace reprise::internal {
 
+class SessionState;
+
 struct ThreadState {
-  const SessionState* step = nullptr;     // whose step is open
-  double step_start = 0;                  // on the clock of the thread
-  std::shared_ptr<SessionState> session;  // the same, if the step is recorded
-  std::shared_ptr<Recording> recording;   // none until the first operator of a period
-  int inside = 0;                         // operators that are recorded, or ignored with all they call, and run now
-  bool met_inside = false;                // it was met inside of an operator, which has perhaps not ended yet
-  int forgetting = 0;                     // regions that forget what is saved in them
-  Bytes forgotten = 0;                    // by them, ever
+  SessionState* step = nullptr;          // whose step is open
+  double step_start = 0;                 // on the clock of the thread
+  std::shared_ptr<Source> source;        // of recordings; none: nothing is recorded
+  std::shared_ptr<Recording> recording;  // none until the first operator of a period
+  int inside = 0;                        // operators that are recorded, or ignored with all they call, and run now
+  bool met_inside = false;               // it was met inside of an operator, which has perhaps not ended yet
   std::optional<at::CallbackHandle> operators, nodes;  // callbacks that are there
+  void (*period_ended)() = nullptr;                    // told after a period of this thread has ended
 };
 
 [[nodiscard]] ThreadState& this_thread();
+
+// A new period begins on this thread, if the present one is over; both without effect if nothing is recorded. Not under
+// the arbiter's lock.
+void begin_period_if_over();
+void end_period();
+// The same without telling `period_ended`. False: there was no recording, or no backward, and so nothing to remember.
+bool complete_period();
 
 }  // namespace reprise::internal

@@ -2,34 +2,104 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
+
+#include "torch/of_thread.h"
+#include "torch/process.h"
+#include "torch/recording.h"
+#include "torch/recordings.h"
 
 namespace reprise::internal {
 namespace {
 
-constexpr auto saved_later = [](const auto& a, const auto& b) { return a.saved_at > b.saved_at; };
+constexpr double never = 1e30;
+constexpr int longest_walk = 400;  // operators looked at for one score
+
+// What it would cost to have the value back: everything on the way to what is resident. Its own scratch memory: it may
+// be called in the middle of a replay.
+double cost_of_return(const Recording& r, Id value) {
+  const Recipes& recipes = r.course().recipes();
+  const Values& values = r.values();
+  struct Scratch {
+    std::vector<std::uint32_t> seen;
+    std::uint32_t stamp = 0;
+    std::vector<Id> open;
+  };
+  auto& [seen, stamp, open] = of_thread<Scratch>();
+  if (seen.size() < recipes.operators.size()) seen.resize(recipes.operators.size(), 0);
+  if (++stamp == 0) {
+    std::fill(seen.begin(), seen.end(), 0);
+    stamp = 1;
+  }
+  double cost = 0;
+  int walked = 0;
+  open.assign(1, value);
+  while (!open.empty()) {
+    const Id v = open.back();
+    open.pop_back();
+    if (v != value && values.resident(v)) continue;
+    if (values.packed(v)) {
+      cost += unpack_cost * static_cast<double>(values.bytes(v));
+      continue;
+    }
+    if (!values.rebuildable(v)) return never;
+    const Id op = r.course().info(v).maker;
+    if (seen[op] == stamp) continue;
+    seen[op] = stamp;
+    cost += r.journal().cost_of(op) + 2;
+    if (++walked > longest_walk) return cost * 2;
+    for (const Reference& reference : recipes.references_of(op)) {
+      if (reference.value != no_value && reference.value != value) open.push_back(reference.value);
+    }
+  }
+  return cost;
+}
+
+struct Victim {
+  Recording* recording = nullptr;
+  Id value = no_value;
+  double score = never;
+};
+
+void look_in(Recording& r, Victim& best) {
+  Values& values = r.values();
+  const auto usable = [&](Id value) {
+    if (!values.kept(value) || !values.rebuildable(value)) return VictimQueue::Answer::drop;
+    return values.kept(value).use_count() == 1 ? VictimQueue::Answer::take : VictimQueue::Answer::skip;
+  };
+  for (int c = 0; c < VictimQueue::classes; ++c) {
+    const Id value = values.victims().first(c, usable);
+    if (value == no_value) continue;
+    const auto bytes = static_cast<double>(values.bytes(value));
+    double cost = cost_of_return(r, value);
+    if (r.form_of(value)) cost = std::min(cost, (pack_cost + unpack_cost) * bytes);
+    const double age = std::max(50.0, std::abs(static_cast<double>(r.journal().now()) - values.saved_at(value)));
+    const double score = cost / (bytes * age);
+    if (score < best.score) best = {&r, value, score};
+  }
+}
 
 }  // namespace
 
-void VictimQueue::pop(Heap& heap) {
-  std::pop_heap(heap.begin(), heap.end(), saved_later);
-  heap.pop_back();
+bool forget_a_victim() {
+  Victim best;
+  for (Recording* const r : process().recordings().all()) {
+    if (r->values().may_forget()) look_in(*r, best);
+  }
+  if (best.value == no_value) return false;
+  Values& values = best.recording->values();
+  if (const auto form = best.recording->form_of(best.value)) (void)values.pack(best.value, *form);
+  values.forget(best.value);
+  return true;
 }
 
-void VictimQueue::push(Heap& heap, Entry entry) {
-  heap.push_back(entry);
-  std::push_heap(heap.begin(), heap.end(), saved_later);
-}
-
-void VictimQueue::add(Id value, double cost, Bytes bytes, float saved_at) {
-  // From a microsecond for each 16 MiB up, in steps of four.
-  const double density = (cost + 1) / static_cast<double>(bytes) * (16 << 20);
-  const int of_class = std::clamp(static_cast<int>(std::log2(std::max(1.0, density)) / 2), 0, classes - 1);
-  push(heaps_[of_class], {saved_at, value});
-}
-
-void VictimQueue::reconsider() {
-  for (const auto& [entry, of_class] : busy_) push(heaps_[of_class], entry);
-  busy_.clear();
+bool reconsider_victims() {
+  bool any = false;
+  for (Recording* const r : process().recordings().all()) {
+    any |= r->values().victims().has_busy();
+    r->values().victims().reconsider();
+  }
+  return any;
 }
 
 }  // namespace reprise::internal

@@ -1,54 +1,17 @@
-// Which value to forget first: a queue that stays cheap for thousands of tiny values.
+// Victims: which value to forget when an allocation does not fit, without knowing what comes.
 //
-// A value is worth forgetting if it is cheap to rebuild, large, and needed last. Exact costs change all the time, so
-// values are sorted once, by the cost of their own operator per byte, into a few classes, a factor of four apart; in
-// each class the one that was saved first is needed last and comes first. Only the first of each class is then scored
-// exactly.
+// Cheap to rebuild per byte, and saved long ago, which means needed late. Costs are those of everything that would have
+// to be replayed. Each recording has a queue of candidates (victim_queue.h); the best of all is taken.
+//
+// Under the arbiter's lock.
 #pragma once
-
-#include <array>
-#include <cstdint>
-#include <vector>
-
-#include "reprise/trace/trace.h"
 
 namespace reprise::internal {
 
-class VictimQueue {
- public:
-  static constexpr int classes = 16;
+// Packs or forgets the value with the lowest score. False: there is none.
+[[nodiscard]] bool forget_a_victim();
 
-  void add(Id value, double cost, Bytes bytes, float saved_at);
-
-  // The first of this class that `usable` accepts, which says drop (it is no candidate any more), skip (in use now), or
-  // take. It stays in the queue.
-  enum class Answer : std::uint8_t { drop, skip, take };
-  template <class Usable>
-  [[nodiscard]] Id first(int of_class, Usable&& usable) {
-    Heap& heap = heaps_[of_class];
-    while (!heap.empty()) {
-      const Answer answer = usable(heap.front().value);
-      if (answer == Answer::take) return heap.front().value;
-      if (answer == Answer::skip) busy_.push_back({heap.front(), of_class});
-      pop(heap);
-    }
-    return -1;
-  }
-  // Those that were skipped are candidates again.
-  void reconsider();
-  [[nodiscard]] bool has_busy() const { return !busy_.empty(); }
-
- private:
-  struct Entry {
-    float saved_at;
-    Id value;
-  };
-  using Heap = std::vector<Entry>;
-  static void pop(Heap&);
-  static void push(Heap&, Entry);
-
-  std::array<Heap, classes> heaps_;
-  std::vector<std::pair<Entry, int>> busy_;
-};
+// Candidates that were in use when they were looked at are candidates again. False: there are none.
+[[nodiscard]] bool reconsider_victims();
 
 }  // namespace reprise::internal

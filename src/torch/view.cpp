@@ -1,11 +1,22 @@
 #include "torch/view.h"
 
+#include <algorithm>
+
 namespace reprise::internal {
 
 View::View(const at::Tensor& tensor) : offset(tensor.storage_offset()), dtype(tensor.scalar_type()) {
   const auto sizes = tensor.sizes(), strides = tensor.strides();
   dims.append(sizes.begin(), sizes.end());
   dims.append(strides.begin(), strides.end());
+}
+
+bool View::matches(const at::Tensor& tensor) const {
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  const auto rank = static_cast<std::size_t>(impl.dim());
+  if (2 * rank != dims.size() || impl.storage_offset() != offset) return false;
+  if (c10::typeMetaToScalarType(impl.dtype()) != dtype) return false;
+  return std::equal(dims.begin(), dims.begin() + rank, impl.sizes().data()) &&
+         std::equal(dims.begin() + rank, dims.end(), impl.strides().data());
 }
 
 at::Tensor View::of(c10::Storage storage) const {

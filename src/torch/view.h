@@ -7,7 +7,7 @@
 namespace reprise::internal {
 
 struct View {
-  c10::SmallVector<std::int64_t, 8> dims;  // sizes, then strides
+  c10::SmallVector<std::int64_t, 6> dims;  // sizes, then strides
   std::int64_t offset = 0;
   at::ScalarType dtype = at::kFloat;
 
@@ -15,6 +15,8 @@ struct View {
   explicit View(const at::Tensor&);
   [[nodiscard]] c10::IntArrayRef sizes() const { return {dims.data(), dims.size() / 2}; }
   [[nodiscard]] c10::IntArrayRef strides() const { return {dims.data() + dims.size() / 2, dims.size() / 2}; }
+  // Whether the tensor lies in its storage in this way.
+  [[nodiscard]] bool matches(const at::Tensor&) const;
   // A tensor over the storage, without a dispatcher call.
   [[nodiscard]] at::Tensor of(c10::Storage) const;
   bool operator==(const View& other) const {

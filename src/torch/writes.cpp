@@ -5,8 +5,11 @@
 #include <cstring>
 #include <memory>
 
+#include "torch/arbiter.h"
 #include "torch/interception.h"
+#include "torch/process.h"
 #include "torch/recording.h"
+#include "torch/recordings.h"
 
 namespace reprise::internal::writes {
 namespace {
@@ -20,12 +23,12 @@ struct Needed {
 c10::SmallVector<Needed, 2> needed_of(const Written& written) {
   c10::SmallVector<Needed, 2> needed;
   const Arbiter lock;
-  for (Recording* const one : recordings()) {
+  for (Recording* const one : process().recordings().all()) {
     for (const at::Tensor& tensor : written) {
-      const Id value = one->find(libtorch::storage_of(tensor));
-      if (value == no_value || !one->would_copy(value)) continue;
+      const Id value = one->values().bindings().find(libtorch::storage_of(tensor));
+      if (value == no_value || !one->values().would_copy(value)) continue;
       if (auto recording = one->weak_from_this().lock()) {  // else it is about to end
-        needed.push_back({std::move(recording), value, one->live[value].kept});
+        needed.push_back({std::move(recording), value, one->values().kept(value)});
       }
     }
   }
@@ -91,11 +94,12 @@ void save_contents(const Written& written) {
   for (Needed& needed : all) {
     auto copy = copy_of(needed.contents);
     const Arbiter lock;
-    if (!needed.recording->would_copy(needed.value)) continue;
+    Values& values = needed.recording->values();
+    if (!values.would_copy(needed.value)) continue;
     if (copy) {
-      needed.recording->replace(needed.value, std::move(*copy));
+      values.replace(needed.value, std::move(*copy));
     } else {
-      needed.recording->live[needed.value].no_room = true;
+      values.lose(needed.value, Standing::lost_without_room);
     }
   }
   lose_contents(written);
@@ -103,10 +107,11 @@ void save_contents(const Written& written) {
 
 void lose_contents(const Written& written) {
   const Arbiter lock;
-  for (Recording* const recording : recordings()) {
+  for (Recording* const recording : process().recordings().all()) {
+    Values& values = recording->values();
     for (const at::Tensor& tensor : written) {
-      const Id value = recording->find(libtorch::storage_of(tensor));
-      if (value != no_value) recording->before_write(value);
+      const Id value = values.bindings().find(libtorch::storage_of(tensor));
+      if (value != no_value) values.lose(value, Standing::lost);
     }
   }
 }
@@ -114,7 +119,7 @@ void lose_contents(const Written& written) {
 void take_over(const Written& written) {
   if (written.empty()) return;
   const Arbiter lock;
-  for (Recording* const recording : recordings()) {
+  for (Recording* const recording : process().recordings().all()) {
     for (const at::Tensor& tensor : written) {
       recording->after_write(libtorch::storage_of(tensor), libtorch::version_of(tensor));
     }
@@ -124,7 +129,7 @@ void take_over(const Written& written) {
 Watch::Watch() {
   {
     const Arbiter lock;
-    if (recordings().empty()) return;
+    if (process().recordings().all().empty()) return;
   }
   interception().update();
   watched_.emplace(libtorch::key_of_writes);

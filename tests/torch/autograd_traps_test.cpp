@@ -1,5 +1,5 @@
 // What people do with autograd beside one backward of one loss.
-#include "torch/rerun.h"
+#include "libtorch/rerun.h"
 #include "torch/trap.h"
 
 namespace reprise::testing {
@@ -71,7 +71,8 @@ const Traps traps({
        auto front = layers(32);
        return [=]() mutable {
          auto h = torch::gelu(one(front->forward(x)));
-         h = rerun_in_backward([=](at::Tensor z) mutable { return torch::tanh(torch::dropout(two(z), 0.3, true)); }, h);
+         h = tools::rerun([=](const at::Tensor& z) mutable { return torch::tanh(torch::dropout(two(z), 0.3, true)); },
+                          h);
          (h * torch::sigmoid(h)).sum().backward();
          return gradients(*one, gradients(*two));
        };

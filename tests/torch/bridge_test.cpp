@@ -24,7 +24,7 @@ struct Chain {
 };
 
 std::shared_ptr<const Script> script_of(const Bridge& bridge, const Plan& plan) {
-  return bridge.schedule(plan, simulate(bridge.trace(), plan), 0);
+  return bridge.script(plan, simulate(bridge.trace(), plan), 0);
 }
 
 TEST(Bridge, HasAMomentForEachOperatorAndEachEvent) {

@@ -19,10 +19,10 @@ using at::Tensor;
 
 // ---- the periods that a session knows ----
 
-std::shared_ptr<Period> period_of(std::int64_t operators) {
+std::shared_ptr<Period> period_of(std::int64_t arguments) {
   auto period = std::make_shared<Period>();
   period->recipes = std::make_shared<Recipes>();
-  period->recipes->dims.resize(static_cast<std::size_t>(operators));
+  period->recipes->arguments.resize(static_cast<std::size_t>(arguments));
   return period;
 }
 

@@ -19,7 +19,8 @@
 #include "reprise/torch/checkpoint_sequential.h"
 #include "reprise/torch/session.h"
 #include "torch/meter.h"
-#include "torch/recording.h"
+#include "torch/process.h"
+#include "torch/recordings.h"
 
 namespace reprise {
 using namespace internal;
@@ -54,7 +55,7 @@ void expect_same(const std::function<Tensors(bool checkpointed)>& work) {
   ASSERT_EQ(results[0].size(), results[1].size());
   for (std::size_t i = 0; i < results[0].size(); ++i) EXPECT_TRUE(same_bits(results[0][i], results[1][i])) << i;
   EXPECT_TRUE(same_bits(generators[0], generators[1]));
-  EXPECT_TRUE(recordings().empty());
+  EXPECT_TRUE(process().recordings().all().empty());
 }
 
 template <class Function, class... Inputs>
@@ -133,7 +134,7 @@ TEST(Checkpoint, ForgetsWhatIsSavedInsideAndFreesEverythingAfterBackward) {
   const Bytes forgotten = saved_by(true);
   EXPECT_LT(forgotten, plain / 3);
   EXPECT_EQ(meter::live(), before);
-  EXPECT_TRUE(recordings().empty());
+  EXPECT_TRUE(process().recordings().all().empty());
 }
 
 TEST(Checkpoint, FreesEverythingWhenTheGraphIsDropped) {
@@ -141,10 +142,10 @@ TEST(Checkpoint, FreesEverythingWhenTheGraphIsDropped) {
   const Bytes before = meter::live();
   {
     const Tensor y = checkpoint([](const Tensor& z) { return z.exp().tanh().sum(); }, x);
-    EXPECT_EQ(recordings().size(), 1u);
+    EXPECT_EQ(process().recordings().all().size(), 1u);
   }
   EXPECT_EQ(meter::live(), before);
-  EXPECT_TRUE(recordings().empty());
+  EXPECT_TRUE(process().recordings().all().empty());
 }
 
 TEST(Checkpoint, TheFunctionRunsOnceAndItsOperatorsAreFollowedTheNextTime) {
@@ -209,14 +210,14 @@ TEST(Checkpoint, NothingToDifferentiateLeavesNothingBehind) {
   {
     const Tensor y = checkpoint([](const Tensor& z) { return z.exp().tanh().sum(); }, x);
     EXPECT_FALSE(y.requires_grad());
-    EXPECT_TRUE(recordings().empty());
+    EXPECT_TRUE(process().recordings().all().empty());
   }
   {
     const torch::NoGradGuard off;
     const Tensor z = x.clone().requires_grad_(true);
     const Tensor y = checkpoint([](const Tensor& w) { return w.exp().sum(); }, z);
     EXPECT_FALSE(y.requires_grad());
-    EXPECT_TRUE(recordings().empty());
+    EXPECT_TRUE(process().recordings().all().empty());
   }
   EXPECT_EQ(meter::live(), before);
 }
@@ -409,7 +410,7 @@ TEST(Checkpoint, AFunctionThatThrowsLeavesEverythingAsItWas) {
                      x),
                  Thrown);
     EXPECT_EQ(meter::live(), before);
-    EXPECT_TRUE(recordings().empty());
+    EXPECT_TRUE(process().recordings().all().empty());
   }
   checkpoint([](const Tensor& z) { return z.exp().tanh().sum(); }, x).backward();
   EXPECT_TRUE(x.grad().defined());
@@ -574,7 +575,7 @@ TEST(Checkpoint, WorksInsideASessionWithAndWithoutABudget) {
     }
     if (budget != no_limit) EXPECT_LE(session.summary().peak, budget);
   }
-  EXPECT_TRUE(recordings().empty());
+  EXPECT_TRUE(process().recordings().all().empty());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "support/child.h"
+#include "torch/process.h"
 
 namespace reprise {
 using namespace internal;
@@ -32,42 +33,42 @@ struct Job final : PlanningJob {
   void dropped() noexcept override { log += name + " is dropped\n"; }
 };
 
-class Planning : public ::testing::Test {
+class PlanningQueue : public ::testing::Test {
  protected:
-  Planning() { prepare_planning(); }
+  PlanningQueue() { process().planning().prepare(); }
 };
 
-TEST_F(Planning, JobsRunInTheirOrderAndThoseThatNobodyWantsAnyMoreAreDropped) {
+TEST_F(PlanningQueue, JobsRunInTheirOrderAndThoseThatNobodyWantsAnyMoreAreDropped) {
   std::string log;
   for (const char* name : {"one", "two", "three"}) {
     auto job = std::make_shared<Job>(log, name);
     job->wanted = job->name != "two";
-    EXPECT_TRUE(plan_later(job));
+    EXPECT_TRUE(process().planning().add(job));
   }
-  wait_for_planning();
+  process().planning().wait();
   EXPECT_EQ(log, "one runs\ntwo is dropped\nthree runs\n");
 }
 
-TEST_F(Planning, AJobThatThrowsIsDroppedAndTheNextOneRuns) {
+TEST_F(PlanningQueue, AJobThatThrowsIsDroppedAndTheNextOneRuns) {
   std::string log;
   auto job = std::make_shared<Job>(log, "one");
   job->work = [](auto&) { throw std::runtime_error("no"); };
-  plan_later(job);
-  plan_later(std::make_shared<Job>(log, "two"));
-  wait_for_planning();
+  process().planning().add(job);
+  process().planning().add(std::make_shared<Job>(log, "two"));
+  process().planning().wait();
   EXPECT_EQ(log, "one runs\none is dropped\ntwo runs\n");
 }
 
-TEST_F(Planning, AJobIsGoneWhenItIsDone) {
+TEST_F(PlanningQueue, AJobIsGoneWhenItIsDone) {
   std::string log;
   auto job = std::make_shared<Job>(log, "one");
   const std::weak_ptr<Job> watched = job;
-  plan_later(std::move(job));
-  wait_for_planning();
+  process().planning().add(std::move(job));
+  process().planning().wait();
   EXPECT_TRUE(watched.expired());
 }
 
-TEST_F(Planning, TheChildOfAForkDoesAllJobsThatWereNotDone) {
+TEST_F(PlanningQueue, TheChildOfAForkDoesAllJobsThatWereNotDone) {
   std::string log;
   std::atomic<bool> begun = false, go_on = false;
   auto first = std::make_shared<Job>(log, "one");
@@ -75,17 +76,17 @@ TEST_F(Planning, TheChildOfAForkDoesAllJobsThatWereNotDone) {
     begun = true;
     while (!go_on) std::this_thread::yield();
   };
-  plan_later(first);
-  plan_later(std::make_shared<Job>(log, "two"));
+  process().planning().add(first);
+  process().planning().add(std::make_shared<Job>(log, "two"));
   while (!begun) std::this_thread::yield();
   const int code = in_child([&] {
     go_on = true;
-    wait_for_planning();
+    process().planning().wait();
     return log == "one runs\none runs\ntwo runs\n" ? 0 : 1;
   });
   EXPECT_EQ(code, 0);
   go_on = true;
-  wait_for_planning();
+  process().planning().wait();
   EXPECT_EQ(log, "one runs\ntwo runs\n");
 }
 
@@ -95,14 +96,14 @@ struct LooksAtTheEnd {
   ~LooksAtTheEnd() {
     if (!log) return;
     const bool told = *log == "one runs\none is cancelled\ntwo is dropped\n";
-    const bool dropped = !plan_later(std::make_shared<Job>(*log, "three"));
-    wait_for_planning();
+    const bool dropped = !process().planning().add(std::make_shared<Job>(*log, "three"));
+    process().planning().wait();
     ::_exit(told && dropped && log->ends_with("three is dropped\n") ? 0 : 1);
   }
 };
 LooksAtTheEnd looks_at_the_end;
 
-TEST_F(Planning, TheEndOfTheProcessCancelsTheJobThatRunsAndDropsTheOthers) {
+TEST_F(PlanningQueue, TheEndOfTheProcessCancelsTheJobThatRunsAndDropsTheOthers) {
   std::string log;
   std::atomic<bool> begun = false;
   const int code = in_child(
@@ -114,8 +115,8 @@ TEST_F(Planning, TheEndOfTheProcessCancelsTheJobThatRunsAndDropsTheOthers) {
           while (!cancelled) std::this_thread::yield();
           log += "one is cancelled\n";
         };
-        plan_later(job);
-        plan_later(std::make_shared<Job>(log, "two"));
+        process().planning().add(job);
+        process().planning().add(std::make_shared<Job>(log, "two"));
         while (!begun) std::this_thread::yield();
         return 7;
       },

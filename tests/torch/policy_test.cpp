@@ -69,7 +69,7 @@ TEST(Policies, AreAskedOnceForEachOperatorWithItsShapesBytesCostAndModule) {
     return Choice::decide;
   };
   Session session(options);
-  session.name(*training.model());
+  session.label_modules(*training.model());
   for (int i = 0; i < 4; ++i) {
     const auto step = session.step();
     EXPECT_EQ(training.step(), training.expected());

@@ -22,7 +22,8 @@
 
 #include "reprise/torch/session.h"
 #include "torch/meter.h"
-#include "torch/recording.h"
+#include "torch/process.h"
+#include "torch/recordings.h"
 
 namespace reprise {
 using namespace internal;
@@ -254,7 +255,8 @@ std::string failure(const Program& program, const Regime& regime, Count& count) 
     }
   }
   count.throwing += !plain.error.empty();
-  if (!recordings().empty()) why += std::to_string(recordings().size()) + " recordings left\n";
+  if (!process().recordings().all().empty())
+    why += std::to_string(process().recordings().all().size()) + " recordings left\n";
   return why;
 }
 

@@ -69,17 +69,15 @@ TEST(Recipes, WithAnOperatorButWithoutItsOutputsDoNotRebuildWhatItWouldHaveMade)
   EXPECT_EQ(with_output.values[three.b].maker, 1);
 }
 
-TEST(Recipes, KnowTheGeometryOfATensor) {
-  Recipes recipes;
+TEST(View, KnowsHowATensorLiesInItsStorage) {
   const at::Tensor whole = at::zeros({6, 4}), part = whole.t().slice(0, 1, 3);
-  const Geometry geometry = recipes.add_geometry(part);
-  EXPECT_TRUE(recipes.same_geometry(geometry, part));
-  EXPECT_TRUE(recipes.same_geometry(geometry, at::zeros({6, 4}).t().slice(0, 1, 3)));
-  EXPECT_FALSE(recipes.same_geometry(geometry, part.contiguous()));
-  EXPECT_FALSE(recipes.same_geometry(geometry, whole.t().slice(0, 0, 2)));
-  EXPECT_FALSE(recipes.same_geometry(geometry, part.to(at::kDouble)));
-  EXPECT_EQ(recipes.view(geometry), View(part));
-  EXPECT_TRUE(at::equal(recipes.view(geometry).of(whole.storage()), part));
+  const View view(part);
+  EXPECT_TRUE(view.matches(part));
+  EXPECT_TRUE(view.matches(at::zeros({6, 4}).t().slice(0, 1, 3)));
+  EXPECT_FALSE(view.matches(part.contiguous()));
+  EXPECT_FALSE(view.matches(whole.t().slice(0, 0, 2)));
+  EXPECT_FALSE(view.matches(part.to(at::kDouble)));
+  EXPECT_TRUE(at::equal(view.of(whole.storage()), part));
 }
 
 TEST(SameConstant, ComparesBitsAndTypes) {

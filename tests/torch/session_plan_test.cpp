@@ -7,6 +7,7 @@
 #include "reprise/plan/planner.h"
 #include "reprise/simulate/simulate.h"
 #include "reprise/torch/session.h"
+#include "reprise/torch/session_report.h"
 #include "reprise/trace/files.h"
 #include "support/temporary_folder.h"
 #include "torch/small_training.h"
@@ -87,11 +88,26 @@ TEST(SessionTrace, HasThePeakOfThePlainRun) {
 TEST(SessionTrace, NamesTheModulesOfOperatorsThatReadTheirParameters) {
   SmallTraining training;
   Session session;
-  session.name(*training.model());
+  session.label_modules(*training.model());
   train(session, training);
   std::set<std::string> modules;
   for (const Operator& op : session.trace().value().operators) modules.insert(op.module);
   EXPECT_GE(modules.size(), 6u) << "six layers, and operators without parameters";
+}
+
+TEST(SessionReport, IsAPageAboutTheLastStep) {
+  SmallTraining training;
+  Session session;
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "page.html";
+  EXPECT_THROW(write_report(path, session), BadInput);
+  train(session, training);
+  write_report(path, session, {.title = "Seven layers", .time_limit = std::chrono::milliseconds(200)});
+  std::ifstream file(path);
+  const std::string page((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  EXPECT_NE(page.find("<h1>Seven layers</h1>"), std::string::npos);
+  EXPECT_NE(page.find("</html>"), std::string::npos);
+  EXPECT_THROW(write_report(path / "none" / "page.html", session, {.time_limit = {}}), Error);
 }
 
 // What is saved for a result that nobody uses goes without backward, at the end of the step.
@@ -259,7 +275,7 @@ TEST(SessionPlan, OfTheUserIsFollowed) {
   train(session, training);
   const PlanResult result = planned(session.trace().value(), budget);
   ASSERT_TRUE(result.has_plan());
-  session.use(result.plan);
+  session.follow(result.plan);
   train(session, training);
   const Summary summary = session.summary();
   EXPECT_TRUE(summary.followed_plan);
@@ -274,10 +290,10 @@ TEST(SessionPlan, OfTheUserHasToBeValid) {
   train(session, training);
   Plan plan = keep_everything(session.trace().value());
   plan.budget = 1;
-  EXPECT_THROW(session.use(plan), BadInput);
+  EXPECT_THROW(session.follow(plan), BadInput);
   plan.budget = session.budget();
   plan.actions.push_back(Action::drop(1'000'000));
-  EXPECT_THROW(session.use(plan), BadInput);
+  EXPECT_THROW(session.follow(plan), BadInput);
   train(session, training);
 }
 

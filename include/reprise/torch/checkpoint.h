@@ -22,18 +22,19 @@
 #include <type_traits>
 #include <utility>
 
+#include "reprise/export.h"
 #include "reprise/trace/trace.h"
 
 namespace reprise {
 
 namespace internal {
-class SessionState;
+class Site;
 struct RegionBefore;
 }  // namespace internal
 
 // The knowledge from earlier calls at the same place of the program: their operators are followed instead of recorded
 // anew, and verified once. Any thread may use it.
-class CheckpointSite {
+class REPRISE_EXPORT CheckpointSite {
  public:
   CheckpointSite();
   ~CheckpointSite();
@@ -42,12 +43,12 @@ class CheckpointSite {
 
  private:
   friend class CheckpointRegion;
-  std::shared_ptr<internal::SessionState> state_;
+  std::shared_ptr<internal::Site> site_;
 };
 
 // A region in which the tensors that this thread's operators save for backward are forgotten, while it lives.
 // `checkpoint` is a call inside of one. Regions of a thread end in the opposite order of their beginning.
-class CheckpointRegion {
+class REPRISE_EXPORT CheckpointRegion {
  public:
   explicit CheckpointRegion(CheckpointSite&);
   ~CheckpointRegion();

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "reprise/export.h"
 #include "reprise/torch/checkpoint.h"
 #include "reprise/trace/trace.h"
 
@@ -26,10 +27,11 @@ enum class Balance {
 
 // Returns the ends of segments whose largest one is as small as possible: ascending, the last end is the number of
 // weights. Throws BadOption unless 1 <= segments <= number of weights.
-[[nodiscard]] std::vector<std::size_t> balanced_segments(const std::vector<double>& weights, int segments);
+[[nodiscard]] REPRISE_EXPORT std::vector<std::size_t> balanced_segments(const std::vector<double>& weights,
+                                                                        int segments);
 
 // The knowledge about a sequence of modules from earlier calls, of any thread.
-class CheckpointedSequence {
+class REPRISE_EXPORT CheckpointedSequence {
  public:
   // Returns the one for the sequence that begins here and has this many modules.
   [[nodiscard]] static CheckpointedSequence& of(const void* first, std::size_t modules);

@@ -6,20 +6,21 @@
 #include <string>
 #include <vector>
 
+#include "reprise/export.h"
 #include "reprise/trace/error.h"
 #include "reprise/trace/trace.h"
 
 namespace reprise {
 
 // The base of all errors of a session.
-class SessionError : public Error {
+class REPRISE_EXPORT SessionError : public Error {
  public:
   using Error::Error;
 };
 
 // Thrown if an allocation does not fit the budget and nothing is left to forget: before the first byte over, in the
 // thread that allocates.
-class BudgetError : public SessionError {
+class REPRISE_EXPORT BudgetError : public SessionError {
  public:
   struct Pinned {
     std::string what;  // "parameters and other bytes", or the operator that made the values
@@ -43,7 +44,7 @@ class BudgetError : public SessionError {
 };
 
 // Thrown if Verify finds that a rebuilt value is not the forgotten one. From then on this value is kept.
-class MismatchError : public SessionError {
+class REPRISE_EXPORT MismatchError : public SessionError {
  public:
   struct Facts {
     std::string op;         // the operator that made the value
@@ -62,7 +63,7 @@ class MismatchError : public SessionError {
 
 // Thrown if a tensor that a recipe needs was written while nobody recorded, by another thread or between steps; or if
 // the program wrote it, and there was no room for a copy of its old contents.
-class ChangedInputError : public SessionError {
+class REPRISE_EXPORT ChangedInputError : public SessionError {
  public:
   struct Facts {
     std::string op;

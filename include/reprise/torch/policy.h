@@ -1,6 +1,6 @@
 // Policies choose by hand, operator by operator, what is kept, forgotten or packed.
 //
-//   session.name(*model);
+//   session.label_modules(*model);
 //   SessionOptions{.budget = 2_GiB, .policy = [](const PolicyOperator& op) {
 //     return op.module.starts_with("encoder.") ? Choice::forget : Choice::decide;
 //   }}
@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reprise/export.h"
 #include "reprise/store/array.h"
 #include "reprise/trace/trace.h"
 
@@ -26,7 +27,7 @@ struct PolicyOperator {
   Bytes bytes = 0;                // of the values it made
   std::optional<double> seconds;  // of CPU time, if it was measured
   bool random = false;            // true if it draws from a generator
-  std::string_view module;        // the module whose parameter it reads, see Session::name; empty: it reads none
+  std::string_view module;  // the module whose parameter it reads, see Session::label_modules; empty: it reads none
 
   // Returns the name without its overload: "aten::mul" for "aten::mul.Tensor".
   [[nodiscard]] std::string_view plain_name() const { return name.substr(0, name.find('.')); }
@@ -46,14 +47,14 @@ using Policy = std::function<Choice(const PolicyOperator&)>;
 namespace policy {
 
 // Keeps matrix products, convolutions and attention, which cost most for the bytes they hold.
-[[nodiscard]] Policy keep_products();
+[[nodiscard]] REPRISE_EXPORT Policy keep_products();
 // Packs what was drawn at random: masks of dropout become bits.
-[[nodiscard]] Policy pack_random();
+[[nodiscard]] REPRISE_EXPORT Policy pack_random();
 // Forgets the results of operators that take less than this for each mebibyte they make. Throws BadOption for a
 // negative number.
-[[nodiscard]] Policy forget_cheap(double seconds_per_mebibyte = 0.001);
+[[nodiscard]] REPRISE_EXPORT Policy forget_cheap(double seconds_per_mebibyte = 0.001);
 // Returns the choice of the first of these policies that decides.
-[[nodiscard]] Policy first_of(std::vector<Policy>);
+[[nodiscard]] REPRISE_EXPORT Policy first_of(std::vector<Policy>);
 
 }  // namespace policy
 }  // namespace reprise

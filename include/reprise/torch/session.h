@@ -24,12 +24,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "reprise/export.h"
 #include "reprise/report/summary.h"
 #include "reprise/torch/errors.h"
 #include "reprise/torch/policy.h"
 #include "reprise/trace/plan.h"
 #include "reprise/trace/trace.h"
+#include "reprise/trace/verify.h"
 
 namespace at {
 class Tensor;
@@ -61,14 +65,7 @@ constexpr Bytes operator""_GiB(unsigned long long n) {
 
 // Returns this share of the memory that the process may use: of the limit of its control group, or else of the
 // machine's memory. Throws BadOption unless the share is above 0 and at most 1.
-[[nodiscard]] Bytes fraction_of_memory(double share);
-
-// Chooses when a rebuilt value is compared, bit by bit, with the forgotten one.
-enum class Verify {
-  never,       // nothing is compared: the recipes are trusted
-  first_time,  // the first time each recipe of each trace is used; costs one pass over the bytes forgotten then
-  always,      // every time: finds writes behind LibTorch's back in any step, at a few percent of the step's time
-};
+[[nodiscard]] REPRISE_EXPORT Bytes fraction_of_memory(double share);
 
 struct SessionOptions {
   // ---- behaviour ----
@@ -112,7 +109,7 @@ struct SessionOptions {
 
 // One open step. While it lives, its session records this thread, and the budget is in force. Steps of one thread do
 // not overlap: opening a second one on the same thread throws BadOption. A step is closed on the thread that opened it.
-class [[nodiscard]] Step {
+class [[nodiscard]] REPRISE_EXPORT Step {
  public:
   Step(Step&&) noexcept;
   Step& operator=(Step&&) noexcept;
@@ -126,7 +123,7 @@ class [[nodiscard]] Step {
   std::shared_ptr<internal::SessionState> state_;
 };
 
-class Session {
+class REPRISE_EXPORT Session {
  public:
   // Throws BadOption if an option is invalid, or if a budget is set while another library has replaced LibTorch's CPU
   // allocator.
@@ -143,9 +140,12 @@ class Session {
   void budget(Bytes);
   [[nodiscard]] Bytes budget() const;
 
-  // Names the modules of this model for policies, from the next new trace on: an operator belongs to the module whose
-  // parameter it reads, by the parameter's name in `named_parameters()`.
-  void name(const torch::nn::Module& model);
+  // Labels operators with the modules of this model, for policies and reports, from the next new trace on: an operator
+  // belongs to the module whose parameter it reads, by the parameter's name in `named_parameters()`.
+  void label_modules(const torch::nn::Module& model);
+  // The same for a model of another kind: its parameters with their names, as "encoder.layers.3.weight".
+  void label_modules(const std::vector<std::pair<std::string, at::Tensor>>& named_parameters);
+  [[deprecated("it is called label_modules now")]] void name(const torch::nn::Module& model) { label_modules(model); }
 
   // Switches the session on or off from the next step on. Off: steps run plainly, nothing is recorded or limited.
   void enabled(bool);
@@ -166,7 +166,8 @@ class Session {
 
   // Follows this plan, instead of planning, in steps whose trace it is valid for. Throws BadInput if it is not valid
   // for the trace of the last complete step.
-  void use(Plan);
+  void follow(Plan);
+  [[deprecated("it is called follow now")]] void use(Plan plan);
 
   // Declares that the program wrote into this tensor behind LibTorch's back, through a raw pointer, so that what was
   // recorded about its contents no longer holds. Call it after the write, on the thread of the step.

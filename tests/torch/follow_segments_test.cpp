@@ -1,9 +1,8 @@
 // Segments over a recorded graph, executed on the live one.
-#include "reprise/plan/segments.h"
-
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "reprise/plan/segments.h"
 #include "reprise/simulate/simulate.h"
 #include "reprise/torch/session.h"
 #include "torch/small_training.h"
@@ -26,7 +25,7 @@ TEST(LiveSegments, ArePlannedOnTheTraceAndExecutedEveryStepBitForBit) {
       const auto trace = session.trace();
       ASSERT_TRUE(trace.has_value());
       const SegmentPlan plan(*trace, Segments::uniform(forward_operators(*trace), segments), largest_bytes);
-      session.use(plan.plan());
+      session.follow(plan.plan());
       const Simulation proof = simulate(*trace, plan.plan());
       for (int i = 0; i < 3; ++i) {
         training.drop_gradients();
@@ -66,7 +65,7 @@ TEST(LiveSegments, HandMadeRangesForgetOnlyWhatIsInsideThem) {
     EXPECT_LE(*maker, operators / 2);
   }
   EXPECT_TRUE(inside);
-  session.use(plan.plan());
+  session.follow(plan.plan());
   training.drop_gradients();
   const auto step = session.step();
   EXPECT_EQ(training.step(), training.expected());

@@ -1,5 +1,5 @@
 // The queue of values that may be forgotten: cheap per byte before expensive ones, and the oldest of each class first.
-#include "torch/victims.h"
+#include "torch/victim_queue.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,64 @@
+#include "torch/counters.h"
+
+#include <algorithm>
+
+namespace reprise::internal {
+namespace {
+
+constexpr std::size_t divergences_told = 10;
+
+}  // namespace
+
+void Counters::step_begins() {
+  kept_.clear();
+  unmetered_.clear();
+  numbers_.forgotten_last_step = numbers_.packed_last_step = numbers_.packed_to_last_step = 0;
+  numbers_.other_devices = 0;
+  numbers_.replays = 0;
+  numbers_.replay_seconds = numbers_.pack_seconds = 0;
+}
+
+void Counters::step_ends(double seconds, Bytes peak, bool followed_plan) {
+  ++numbers_.steps;
+  numbers_.step_seconds = seconds;
+  numbers_.peak_last_step = peak;
+  numbers_.peak = std::max(numbers_.peak, peak);
+  numbers_.followed_plan = followed_plan;
+}
+
+void Counters::packed(Bytes plain, Bytes packed) {
+  numbers_.packed_last_step += plain;
+  numbers_.packed_to_last_step += packed;
+}
+
+void Counters::replays(std::int64_t operators, double microseconds) {
+  numbers_.replays += operators;
+  numbers_.replay_seconds += microseconds * 1e-6;
+}
+
+void Counters::kept(const Recipe& recipe, Bytes bytes) {
+  KeptOperator& kept = kept_[recipe.info->name];
+  if (kept.values++ == 0) {
+    kept.op = recipe.info->name;
+    kept.why = recipe.obstacle ? recipe.obstacle : "its result is not in memory of LibTorch's allocator";
+  }
+  kept.bytes += bytes;
+}
+
+void Counters::diverged(const std::string& why) {
+  ++numbers_.divergences;
+  auto& told = numbers_.last_divergences;
+  if (told.size() == divergences_told) told.erase(told.begin());
+  told.push_back({numbers_.steps + 1, why});
+}
+
+Summary Counters::summary() const {
+  Summary summary = numbers_;
+  for (const auto& [storage, bytes] : unmetered_) summary.before_meter += bytes;
+  for (const auto& [name, kept] : kept_) summary.kept.push_back(kept);
+  std::stable_sort(summary.kept.begin(), summary.kept.end(),
+                   [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  return summary;
+}
+
+}  // namespace reprise::internal

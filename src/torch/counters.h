@@ -1,0 +1,42 @@
+// Counters: the numbers of a session's summary that are counted while its steps run. Under the arbiter's lock.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+
+#include "reprise/report/summary.h"
+#include "torch/recipes.h"
+
+namespace reprise::internal {
+
+class Counters {
+ public:
+  explicit Counters(std::string name_of_session) { numbers_.name = std::move(name_of_session); }
+
+  void step_begins();
+  void step_ends(double seconds, Bytes peak, bool followed_plan);
+
+  void forgotten(Bytes bytes) { numbers_.forgotten_last_step += bytes; }
+  void packed(Bytes plain, Bytes packed);
+  void packing(double microseconds) { numbers_.pack_seconds += microseconds * 1e-6; }
+  void replays(std::int64_t operators, double microseconds);
+  void verified() { ++numbers_.verified; }
+  // A result of this operator cannot be rebuilt.
+  void kept(const Recipe&, Bytes);
+  void diverged(const std::string& why);
+  void trace_is_new() { ++numbers_.traces; }
+  void on_other_device(Bytes bytes) { numbers_.other_devices += bytes; }
+  // Memory that the meter does not know.
+  void unmetered(Bytes bytes, const void* storage) { unmetered_[storage] = bytes; }
+
+  // All that was counted; what others know is left as it is by default.
+  [[nodiscard]] Summary summary() const;
+
+ private:
+  Summary numbers_;
+  std::map<std::string, KeptOperator> kept_;
+  std::unordered_map<const void*, Bytes> unmetered_;
+};
+
+}  // namespace reprise::internal

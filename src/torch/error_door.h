@@ -1,0 +1,40 @@
+// The door through which errors of a session leave Reprise: from an allocation inside of one of LibTorch's kernels, or
+// from a saved tensor that backward asks for. What is between there and the program may know only errors of another
+// language's: Python's bindings turn everything else into a RuntimeError. So whoever binds that language may give an
+// error another form here.
+#pragma once
+
+#include <utility>
+
+#include "reprise/torch/errors.h"
+
+namespace reprise::internal {
+
+// Called with a SessionError in flight, on the thread that has it and without a lock of ours. Throws another error
+// instead, or returns, and the error stays what it is. nullptr: nobody asks for another form.
+using ErrorDoor = void (*)();
+void set_error_door(ErrorDoor);
+// Does what was set, unless the error stays inside.
+void pass_error_door();
+
+// While it exists, errors of this thread stay what they are: somebody of ours may catch them.
+class ErrorsStayInside {
+ public:
+  ErrorsStayInside();
+  ~ErrorsStayInside();
+  ErrorsStayInside(const ErrorsStayInside&) = delete;
+  ErrorsStayInside& operator=(const ErrorsStayInside&) = delete;
+};
+
+// Calls the function. Its SessionErrors leave through the door.
+template <class Function>
+auto through_error_door(Function&& function) {
+  try {
+    return std::forward<Function>(function)();
+  } catch (const SessionError&) {
+    pass_error_door();
+    throw;
+  }
+}
+
+}  // namespace reprise::internal

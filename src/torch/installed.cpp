@@ -1,0 +1,24 @@
+#include "torch/installed.h"
+
+#include "torch/backward.h"
+#include "torch/bindings.h"
+#include "torch/forks.h"
+#include "torch/meter.h"
+#include "torch/pressure.h"
+
+namespace reprise::internal {
+namespace {
+
+// Before main; and so that at a fork our locks are taken after those of libraries that register their handlers later.
+const bool installed = [] {
+  install_engine();
+  meter::callbacks(make_room, remove_tag);
+  install_fork_handlers();
+  return true;
+}();
+
+}  // namespace
+
+void need_installed() {}
+
+}  // namespace reprise::internal

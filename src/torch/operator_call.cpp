@@ -1,0 +1,291 @@
+#include "torch/operator_call.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "torch/arbiter.h"
+#include "torch/arguments.h"
+#include "torch/clock.h"
+#include "torch/follower.h"
+#include "torch/meter.h"
+#include "torch/process.h"
+#include "torch/recordings.h"
+
+namespace reprise::internal {
+namespace {
+
+double microseconds(bool of_cpu) {
+  return of_cpu ? thread_microseconds() : wall_microseconds();
+}
+
+bool has_failed(const OperatorInfo& info, const at::RecordFunction& call) {
+  return call.outputs().empty() && !info.handle.schema().returns().empty();
+}
+
+const at::Tensor& tensor_at(c10::ArrayRef<const c10::IValue> inputs, const Write& write) {
+  const c10::IValue& input = inputs[write.argument];
+  return input.isTensor() ? input.toTensor() : input.toListRef()[write.element].toTensor();
+}
+
+}  // namespace
+
+// ---- before it runs ------------------------------------------------------------------------------------------------
+
+OperatorCall::OperatorCall(std::shared_ptr<Recording> recording, const OperatorInfo& info,
+                           c10::ArrayRef<const c10::IValue> inputs)
+    : recording_(std::move(recording)), r_(*recording_), op_(r_.course().next()) {
+  if (!r_.course().following() || !follow(r_, info, inputs)) record(info, inputs);
+  if (info.writes || info.batch_norm) begin_writing(inputs);
+  r_.begin_operator(op_);
+  r_.call(this);
+}
+
+OperatorCall::~OperatorCall() {
+  if (r_.call() == this) r_.call(nullptr);
+}
+
+void OperatorCall::record(const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
+  Recipe recipe;
+  recipe.info = &info;
+  recipe.start = r_.course().recipes().marks();
+  recipe.obstacle = info.obstacle;
+  recipe.grad_mode = at::GradMode::is_enabled();
+  recipe.default_type = libtorch::default_type();
+  write_arguments(r_, recipe, inputs);
+  if (!recipe.obstacle) recipe.obstacle = r_.rules().distrusted(info, op_);
+  recipe.module = r_.rules().module_of(inputs);
+  r_.course().add_operator(recipe);
+  r_.journal().operators(static_cast<std::size_t>(op_) + 1);
+}
+
+// What was there was copied where recipes need it, see writes.h.
+void OperatorCall::begin_writing(c10::ArrayRef<const c10::IValue> inputs) {
+  const auto writes = r_.course().recipes().writes_of(op_);
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    c10::StorageImpl* const storage = libtorch::storage_of(tensor_at(inputs, writes[i]));
+    const bool again = std::any_of(writings_.begin(), writings_.end(), [&](const Writing& other) {
+      return other.storage.unsafeGetStorageImpl() == storage;  // several arguments may be views of one storage
+    });
+    if (again) continue;
+    writings_.push_back(
+        {libtorch::share(storage), r_.values().bindings().find(storage), static_cast<std::int16_t>(i), false});
+  }
+}
+
+void OperatorCall::start_clock(bool of_cpu) {
+  cpu_clock_ = of_cpu;
+  start_ = microseconds(of_cpu);
+}
+
+// ---- while it runs -------------------------------------------------------------------------------------------------
+
+bool OperatorCall::decides(c10::StorageImpl* storage) const {
+  return r_.values().bindings().find(storage) == no_value ||
+         std::any_of(writings_.begin(), writings_.end(),
+                     [&](const Writing& writing) { return writing.storage.unsafeGetStorageImpl() == storage; });
+}
+
+void OperatorCall::add_waiting(SavedTensor& saved, c10::StorageImpl* storage) {
+  saved.waiting = libtorch::share(storage);
+  waiting_.push_back(&saved);
+}
+
+void OperatorCall::remove_waiting(SavedTensor& saved) {
+  waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), &saved), waiting_.end());
+}
+
+// ---- after it has run ----------------------------------------------------------------------------------------------
+
+void OperatorCall::end(const at::RecordFunction& call) {
+  const bool failed = has_failed(*recipe().info, call);
+  {
+    const Arbiter lock;
+    note_cost();
+    if (failed) {
+      fail();
+    } else {
+      take_results(call);
+    }
+  }
+  if (!failed) ask_policy(call);
+  const Arbiter lock;
+  for (Writing& writing : writings_) Arbiter::discard(std::move(writing.storage));
+  writings_.clear();
+  r_.course().advance();
+  bind_waiting(failed);
+  r_.call(nullptr);
+  r_.journal().end_operator();
+}
+
+void OperatorCall::note_cost() {
+  Journal& journal = r_.journal();
+  if (journal.measuring()) {
+    journal.cost(op_, static_cast<float>(microseconds(cpu_clock_) - start_), r_.course().following());
+  }
+  const float cost = journal.cost_of(op_);
+  journal.advance(cost);
+  journal.end_moment(cost);
+}
+
+void OperatorCall::take_results(const at::RecordFunction& call) {
+  if (const char* const why = cannot_be_drawn_again()) give_up("random numbers that no tape has", why);
+  r_.course().tape(op_, std::move(drawn_.tape));
+  const auto& results = call.outputs();
+  for (std::size_t i = 0; i < results.size(); ++i) take_result(results[i], static_cast<std::int16_t>(i));
+  // Written arguments that are no results (noise, statistics, lists): the next version, too.
+  for (Writing& writing : writings_) {
+    if (!writing.done) take_writing(writing, nullptr);
+  }
+  if (r_.course().following() && outputs_seen_ != r_.course().recipes().outputs_of(op_).size()) {
+    diverge_in_it("fewer results");
+  }
+}
+
+void OperatorCall::take_result(const c10::IValue& result, std::int16_t index) {
+  if (result.isTensor()) {
+    take_tensor(result.toTensor(), index, 0);
+  } else if (result.isTensorList()) {
+    std::int16_t element = 0;
+    for (const c10::IValue& one : result.toListRef()) take_tensor(one.toTensor(), index, element++);
+  }
+}
+
+void OperatorCall::take_tensor(const at::Tensor& tensor, std::int16_t result, std::int16_t element) {
+  if (!tensor.defined() || !libtorch::is_plain(tensor)) return;
+  c10::StorageImpl* const storage = libtorch::storage_of(tensor);
+  if (!storage->data()) return;
+  for (Writing& writing : writings_) {
+    if (writing.storage.unsafeGetStorageImpl() != storage) continue;
+    if (!writing.done) take_writing(writing, &tensor);
+    return;
+  }
+  Bindings& bindings = r_.values().bindings();
+  if (bindings.find(storage) != no_value) return;  // a view of something known
+  bindings.expect_present(take(storage, {no_value, result, element, -1}), tensor);
+}
+
+void OperatorCall::take_writing(Writing& writing, const at::Tensor* result) {
+  c10::StorageImpl* const storage = writing.storage.unsafeGetStorageImpl();
+  const Id after = take(storage, {no_value, -1, 0, writing.index});
+  writing.done = true;
+  if (result) r_.values().bindings().expect_present(after, *result);
+  if (writing.before != no_value && writing.before != after) r_.follow_writes(writing.before, after);
+  // Saved tensors of other recordings that saw no write go on with the contents, too.
+  for (Recording* const other : process().recordings().all()) {
+    if (other != &r_) other->after_write(storage, result ? libtorch::version_of(*result) : libtorch::Version());
+  }
+}
+
+// A value that the operator has made.
+Id OperatorCall::take(c10::StorageImpl* storage, Output output) {
+  Values& values = r_.values();
+  const meter::Header* const header = meter::header_of(*storage);
+  const Bytes bytes = header ? header->bytes : static_cast<Bytes>(storage->nbytes());
+  if (r_.course().following() && !takes_expected(storage, bytes, output)) diverge_in_it("results of other sizes");
+  if (!r_.course().following()) add_output(storage, output);
+  ++outputs_seen_;
+  if (values.rebuildable(output.value)) {
+    r_.journal().made(output.value);
+  } else {
+    if (values.may_forget()) values.hold(output.value, storage);
+    if (!header || recipe().obstacle) r_.rules().counters().kept(recipe(), bytes);
+  }
+  const PlanRun* const plan = r_.plan();
+  if (plan && plan->owns(output.value) && r_.course().choice_of(output.value) != Choice::forget) {
+    values.save_now(output.value);
+    if (!values.kept(output.value)) values.keep(output.value, libtorch::share(storage));
+  }
+  return output.value;
+}
+
+bool OperatorCall::takes_expected(c10::StorageImpl* storage, Bytes bytes, Output& output) {
+  const auto expected = r_.course().recipes().outputs_of(op_);
+  if (outputs_seen_ >= expected.size()) return false;
+  const Output& next = expected[outputs_seen_];
+  if (next.result != output.result || next.element != output.element || next.write != output.write ||
+      r_.values().bytes(next.value) != bytes) {
+    return false;
+  }
+  output.value = next.value;
+  r_.values().bind(storage, output.value);
+  return true;
+}
+
+void OperatorCall::add_output(c10::StorageImpl* storage, Output& output) {
+  const bool rebuilt =
+      !recipe().obstacle && meter::header_of(*storage) &&
+      (output.write < 0 || r_.course().recipes().writes_of(op_)[output.write].access != Access::statistic);
+  output.value = r_.values().add(storage, rebuilt ? op_ : no_operator);
+  const auto& unwritten = recipe().info->unwritten_results;
+  if (output.write < 0 && std::find(unwritten.begin(), unwritten.end(), output.result) != unwritten.end()) {
+    r_.course().mark_unwritten(output.value);
+  }
+  r_.course().own().outputs.push_back(output);
+}
+
+// Contents of what was being written are unknown: nobody has them any more.
+void OperatorCall::fail() {
+  give_up("an error", "it failed");
+  for (Writing& writing : writings_) {
+    if (writing.before != no_value) r_.values().unbind(writing.storage.unsafeGetStorageImpl(), writing.before);
+  }
+}
+
+// It ran, but cannot be replayed.
+void OperatorCall::give_up(const char* gave, const char* why) {
+  if (recipe().obstacle) return;
+  if (r_.course().following()) diverge_in_it(gave);
+  r_.course().own().operators[op_].obstacle = why;
+}
+
+void OperatorCall::diverge_in_it(const char* what) {
+  diverge(r_, "operator " + std::to_string(op_) + ", " + recipe().info->name + ", gave " + what, outputs_seen_);
+  for (Writing& writing : writings_) {  // values may have other numbers now
+    if (!writing.done) writing.before = r_.values().bindings().find(writing.storage.unsafeGetStorageImpl());
+  }
+}
+
+// A kernel of the user's that is said to draw, and did not do so through LibTorch's operators, asked a generator
+// itself.
+const char* OperatorCall::cannot_be_drawn_again() const {
+  const OperatorInfo& info = *recipe().info;
+  if (drawn_.incomplete) return "it draws from a generator that is not LibTorch's own";
+  if (info.random && drawn_.tape.empty() && !info.name.starts_with("aten::")) return "it draws in a way of its own";
+  return nullptr;
+}
+
+// What the policy says about the operator that has just run. Not under the lock: it is the user's.
+void OperatorCall::ask_policy(const at::RecordFunction& call) {
+  if (!r_.rules().has_policy() || r_.course().following()) return;
+  PolicyOperator op;
+  {
+    const Arbiter lock;
+    op.name = recipe().info->name;
+    op.random = recipe().info->random;
+    if (recipe().module) op.module = *recipe().module;
+    if (r_.journal().measuring()) op.seconds = static_cast<double>(r_.journal().cost_of(op_)) * 1e-6;
+    for (const Output& output : r_.course().recipes().outputs_of(op_)) op.bytes += r_.values().bytes(output.value);
+  }
+  for (const c10::IValue& result : call.outputs()) {
+    if (result.isTensor() && result.toTensor().defined()) op.shapes.push_back(result.toTensor().sizes().vec());
+  }
+  const Choice choice = r_.rules().choose(op);
+  const Arbiter lock;
+  r_.course().own().operators[op_].choice = choice;
+}
+
+// What was saved in it belongs to what it made. If it failed, nobody will ask.
+void OperatorCall::bind_waiting(bool failed) {
+  for (SavedTensor* const saved : std::exchange(waiting_, {})) {
+    c10::Storage storage = std::exchange(saved->waiting, c10::Storage());
+    if (!failed) {
+      c10::StorageImpl* const memory = storage.unsafeGetStorageImpl();
+      Id value = r_.values().bindings().find(memory);
+      if (value == no_value) value = r_.add_from_outside(memory, saved->version, saved->expected_version);
+      r_.attach(*saved, value, memory);
+    }
+    Arbiter::discard(std::move(storage));
+  }
+}
+
+}  // namespace reprise::internal

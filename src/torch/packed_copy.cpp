@@ -1,0 +1,37 @@
+#include "torch/packed_copy.h"
+
+#include <span>
+
+#include "torch/meter.h"
+
+namespace reprise::internal {
+
+std::optional<PackedForm> form_of_contents(const c10::StorageImpl& storage, at::ScalarType dtype) {
+  const int element = static_cast<int>(c10::elementSize(dtype));
+  if (element > 8 || c10::isComplexType(dtype)) return std::nullopt;
+  return packable({static_cast<const std::byte*>(storage.data()), storage.nbytes()}, element,
+                  c10::isIntegralType(dtype, false));
+}
+
+std::shared_ptr<const PackedCopy> PackedCopy::of(const PackedForm& form, const c10::Storage& storage) {
+  if (storage.nbytes() != form.plain_bytes()) return nullptr;
+  const std::shared_ptr<PackedCopy> copy(new PackedCopy);
+  const Bytes charged = meter::counted(form.bytes());
+  if (!meter::charge(charged)) return nullptr;
+  copy->charged_ = charged;
+  copy->form_ = form;
+  copy->data_ = std::make_unique_for_overwrite<std::byte[]>(form.bytes());
+  const std::span plain{static_cast<const std::byte*>(storage.data()), storage.nbytes()};
+  if (!reprise::pack(form, plain, {copy->data_.get(), form.bytes()})) return nullptr;
+  return copy;
+}
+
+PackedCopy::~PackedCopy() {
+  meter::discharge(charged_);
+}
+
+void PackedCopy::restore(const c10::Storage& storage) const {
+  unpack(form_, {data_.get(), form_.bytes()}, {static_cast<std::byte*>(storage.mutable_data()), storage.nbytes()});
+}
+
+}  // namespace reprise::internal

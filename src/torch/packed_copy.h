@@ -1,0 +1,41 @@
+// Packed copies: values without their storage, in few bytes that count in the budget.
+#pragma once
+
+#include <c10/core/ScalarType.h>
+#include <c10/core/Storage.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "reprise/store/packing.h"
+#include "reprise/trace/trace.h"
+
+namespace reprise::internal {
+
+// CPU microseconds for each plain byte: packing reads it all and writes little, unpacking the other way round.
+inline constexpr double pack_cost = 0.75e-4, unpack_cost = 1.0e-4;
+
+// How these contents pack; none: not at all.
+[[nodiscard]] std::optional<PackedForm> form_of_contents(const c10::StorageImpl&, at::ScalarType);
+
+class PackedCopy {
+ public:
+  // Nothing if the contents do not fit the form or there is no room for the copy. Whoever unpacks it shares it.
+  static std::shared_ptr<const PackedCopy> of(const PackedForm&, const c10::Storage&);
+  ~PackedCopy();
+  PackedCopy(const PackedCopy&) = delete;
+  PackedCopy& operator=(const PackedCopy&) = delete;
+
+  [[nodiscard]] Bytes bytes() const { return charged_; }
+  [[nodiscard]] std::size_t plain_bytes() const { return form_.plain_bytes(); }
+  void restore(const c10::Storage&) const;
+
+ private:
+  PackedCopy() = default;
+  PackedForm form_;
+  std::unique_ptr<std::byte[]> data_;
+  Bytes charged_ = 0;
+};
+
+}  // namespace reprise::internal

@@ -1,0 +1,144 @@
+#include "torch/periods.h"
+
+#include <algorithm>
+
+#include "torch/meter.h"
+#include "torch/open_steps.h"
+#include "torch/process.h"
+
+namespace reprise::internal {
+namespace {
+
+// What the periods that a session knows may take, beside a sixteenth of its budget.
+constexpr Bytes bytes_of_periods = 8 << 20;
+
+Bytes largest_packed(const Observations& seen) {
+  Bytes largest = 0;
+  for (const auto& form : seen.forms) {
+    if (form) largest = std::max(largest, meter::counted(form->bytes()));
+  }
+  return largest;
+}
+
+}  // namespace
+
+bool Periods::wants_recording() const {
+  return known_.all().empty() || known_.all().back()->given || !known_.all().back()->costs_settled();
+}
+
+void Periods::begin_step() {
+  first_in_step_ = true;
+  longest_.reset();
+  ended_ = planned_ = 0;
+}
+
+void Periods::end_step() {
+  if (ended_ > 0) longest_of_last_step_ = longest_;
+}
+
+std::shared_ptr<Period> Periods::longest() const {
+  const auto longest = longest_.lock();
+  return longest ? longest : longest_of_last_step_.lock();
+}
+
+// ---- one begins ----------------------------------------------------------------------------------------------------
+
+std::shared_ptr<Period> Periods::guess() const {
+  std::shared_ptr<Period> guess = first_in_step_ ? first_.lock() : nullptr;
+  if (const auto last = last_.lock(); !first_in_step_ && last) guess = last->successor.lock();
+  if (!guess && !known_.all().empty()) guess = known_.all().back();
+  return guess;
+}
+
+std::shared_ptr<Recording> Periods::begin() {
+  std::shared_ptr<Period> followed = guess();
+  if (followed && followed->record_anew) {
+    followed->record_anew = false;
+    followed.reset();
+  }
+  return begin(std::move(followed));
+}
+
+std::shared_ptr<Recording> Periods::begin(std::shared_ptr<Period> followed) {
+  rules_->smallest_feasible(smallest_feasible());
+  auto recording = std::make_shared<Recording>(rules_, std::move(followed), first_in_step_);
+  if (const auto& period = recording->period()) {
+    process().steps().reserve(recording->plan() ? 0 : largest_packed(period->seen));
+  }
+  return recording;
+}
+
+std::shared_ptr<Recording> Periods::begin_in_the_middle() {
+  auto recording = begin(nullptr);
+  recording->journal().give_up("its first operators were not seen");
+  return recording;
+}
+
+// ---- one has ended -------------------------------------------------------------------------------------------------
+
+std::shared_ptr<Period> Periods::end(Recording& r) {
+  ++ended_;
+  if (r.course().following() && r.period()) {
+    learn_from(r);
+  } else if (r.journal().observing() && r.journal().plannable() && !r.journal().seen().needs.empty()) {
+    remember(r);
+  }
+  const auto& period = r.period();
+  if (period && first_in_step_) first_ = period;
+  if (const auto last = last_.lock(); period && last && !first_in_step_) last->successor = period;
+  first_in_step_ = false;
+  last_ = period;
+  if (!period) return nullptr;
+  const auto longest = longest_.lock();
+  if (!longest || longest->recipes->operators.size() < period->recipes->operators.size()) longest_ = period;
+  return period;
+}
+
+// A period that nobody has seen before.
+void Periods::remember(Recording& r) {
+  auto period = std::make_shared<Period>();
+  period->recipes = r.course().shared();
+  period->seen = r.journal().take_observations();
+  period->costs = r.journal().costs();
+  period->other = r.journal().other();
+  period->measured = 1;
+  known_.add(period, bytes_of_periods + (rules_->budget() == no_limit ? 0 : rules_->budget() / 16));
+  rules_->counters().trace_is_new();
+  r.remembered_as(std::move(period));
+}
+
+void Periods::learn_from(Recording& r) {
+  Period& period = *r.period();
+  if (!r.course().complete()) {  // it ended before its time
+    rules_->counters().diverged("the step ended after operator " + std::to_string(r.course().next()) + " of " +
+                                std::to_string(r.course().recipes().operators.size()));
+    return;
+  }
+  known_.met_again(period);
+  if (r.journal().measuring()) {
+    period.costs = r.journal().costs();
+    for (ObservedMoment& moment : period.seen.moments) {
+      if (moment.op != no_operator) moment.cost = period.costs[moment.op];
+    }
+    ++period.measured;
+  }
+  if (!r.plan()) return;
+  ++planned_;
+  const std::vector<OtherBytes>& other = r.journal().other();
+  if (other.size() != period.other.size()) return;
+  const std::vector<Bytes>& room = r.plan()->script()->room;
+  for (std::size_t m = 0; m < other.size(); ++m) {
+    const OtherBytes &seen = other[m], &planned = period.other[m];
+    period.outgrown |= std::max(seen.between - planned.between, seen.within - planned.within) > room[m];
+  }
+  if (period.outgrown) period.other = other;
+}
+
+std::optional<Bytes> Periods::smallest_feasible() const {
+  for (auto period = known_.all().rbegin(); period != known_.all().rend(); ++period) {
+    if ((*period)->infeasible) return (*period)->smallest_feasible;
+  }
+  return std::nullopt;
+}
+
+}  // namespace reprise::internal

@@ -1,0 +1,52 @@
+// The periods of a session: which one a step will go through next, and what is learnt from those that have ended. Under
+// the arbiter's lock.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "torch/known_periods.h"
+#include "torch/recording.h"
+
+namespace reprise::internal {
+
+class Periods {
+ public:
+  explicit Periods(std::shared_ptr<Rules> rules) : rules_(std::move(rules)) {}
+
+  [[nodiscard]] const KnownPeriods& known() const { return known_; }
+  // Once a trace is known and its costs are settled, steps under no budget need not be recorded.
+  [[nodiscard]] bool wants_recording() const;
+
+  void begin_step();
+  void end_step();
+  // Every period of the step followed its plan to the end.
+  [[nodiscard]] bool followed_plans() const { return ended_ > 0 && planned_ == ended_; }
+  // The longest one of the present step, or else of the last; nullptr: none was complete.
+  [[nodiscard]] std::shared_ptr<Period> longest() const;
+
+  // The recording of a period that begins, on a guess of which one it will be.
+  [[nodiscard]] std::shared_ptr<Recording> begin();
+  // The same without a guess: its first operators were not seen, so its trace is not planned.
+  [[nodiscard]] std::shared_ptr<Recording> begin_in_the_middle();
+  // It has ended: what was seen is remembered. Returns the period; nullptr: nothing to be remembered.
+  std::shared_ptr<Period> end(Recording&);
+
+  // The smallest budget with a proven plan, if planning found none for this one.
+  [[nodiscard]] std::optional<Bytes> smallest_feasible() const;
+
+ private:
+  [[nodiscard]] std::shared_ptr<Period> guess() const;
+  [[nodiscard]] std::shared_ptr<Recording> begin(std::shared_ptr<Period> followed);
+  void remember(Recording&);
+  void learn_from(Recording&);
+
+  const std::shared_ptr<Rules> rules_;
+  KnownPeriods known_;
+  std::weak_ptr<Period> last_, first_;  // the one that ended last; the one that steps begin with
+  bool first_in_step_ = true;
+  std::weak_ptr<Period> longest_, longest_of_last_step_;
+  int ended_ = 0, planned_ = 0;  // in the step; of them, those that followed their plan to the end
+};
+
+}  // namespace reprise::internal

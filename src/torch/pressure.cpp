@@ -1,0 +1,75 @@
+#include "torch/pressure.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "reprise/torch/errors.h"
+#include "torch/arbiter.h"
+#include "torch/error_door.h"
+#include "torch/meter.h"
+#include "torch/process.h"
+#include "torch/recording.h"
+#include "torch/recordings.h"
+#include "torch/victims.h"
+
+namespace reprise::internal {
+namespace {
+
+[[noreturn]] void throw_budget_error(Bytes wanted) {
+  BudgetError::Facts facts;
+  facts.budget = meter::limit();
+  facts.live = meter::live();
+  facts.requested = wanted;
+  std::map<std::string, Bytes> pinned;
+  Bytes known = 0;
+  for (Recording* const r : process().recordings().all()) {
+    const Values& values = r->values();
+    for (Id v = 0; v < static_cast<Id>(values.size()); ++v) {
+      c10::Storage storage = values.anywhere(v);
+      if (!storage) continue;
+      const auto holders = storage.use_count();
+      Arbiter::discard(std::move(storage));
+      const Id maker = r->course().info(v).maker;
+      if (values.kept(v) && values.rebuildable(v) && r->course().choice_of(v) == Choice::keep) {
+        facts.kept_by_policy += values.bytes(v);
+      }
+      // Of what came from outside, only what nobody else holds is there because of us.
+      if (maker == no_operator && holders > (values.kept(v) ? 2 : 1)) continue;
+      pinned[maker == no_operator ? std::string("tensors from outside that recipes need")
+                                  : "results of " + r->course().recipes().operators[maker].info->name + " in use"] +=
+          values.bytes(v);
+      known += values.bytes(v);
+    }
+    if (const auto smallest = r->rules().smallest_feasible()) facts.smallest_feasible = smallest;
+  }
+  facts.pinned.push_back({"parameters, gradients and other bytes", facts.live - known});
+  for (const auto& [what, bytes] : pinned) facts.pinned.push_back({what, bytes});
+  std::stable_sort(facts.pinned.begin(), facts.pinned.end(),
+                   [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  throw BudgetError(std::move(facts));
+}
+
+bool forget_until_it_fits(Bytes wanted) {
+  bool reconsidered = false;
+  while (meter::live() + wanted > meter::ceiling()) {
+    const Arbiter lock;
+    if (forget_a_victim()) continue;
+    if (!reconsidered && reconsider_victims()) {
+      reconsidered = true;
+      continue;
+    }
+    if (meter::live() + wanted <= meter::limit()) return false;  // into the reserve
+    throw_budget_error(wanted);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool make_room(Bytes wanted) {
+  Arbiter::expect_free("room is made for an allocation");  // what is forgotten is freed when the lock is free
+  return through_error_door([wanted] { return forget_until_it_fits(wanted); });
+}
+
+}  // namespace reprise::internal

@@ -1,0 +1,22 @@
+#include "torch/process.h"
+
+#include "torch/open_steps.h"
+#include "torch/operators.h"
+#include "torch/planning.h"
+#include "torch/recordings.h"
+
+namespace reprise::internal {
+
+Process::Process()
+    : operators_(std::make_unique<OperatorTable>()),
+      planning_(std::make_unique<Planning>()),
+      recordings_(std::make_unique<Recordings>()),
+      steps_(std::make_unique<OpenSteps>()) {}
+Process::~Process() = default;
+
+Process& process() {
+  static auto& one = *new Process;
+  return one;
+}
+
+}  // namespace reprise::internal

@@ -1,0 +1,57 @@
+#include "torch/rules.h"
+
+#include "torch/arbiter.h"
+#include "torch/libtorch.h"
+
+namespace reprise::internal {
+
+Rules::Rules(const SessionOptions& options)
+    : verify_(options.verify),
+      pack_(options.pack),
+      forget_everything_(options.forget_everything),
+      policy_(options.policy),
+      counters_(options.name) {}
+
+Choice Rules::choose(const PolicyOperator& op) try {
+  Arbiter::expect_free("the policy is asked");
+  return policy_(op);
+} catch (const std::exception& error) {
+  const Arbiter lock;
+  counters_.diverged("the policy failed on " + std::string(op.name) + ": " + error.what());
+  return Choice::decide;
+}
+
+void Rules::label(const at::Tensor& parameter, const std::string& module) {
+  if (!parameter.defined() || !parameter.has_storage()) return;
+  module_of_[libtorch::storage_of(parameter)] = &*modules_.insert(module).first;
+}
+
+const std::string* Rules::module_of(c10::ArrayRef<const c10::IValue> arguments) const {
+  if (module_of_.empty()) return nullptr;
+  const std::string* module = nullptr;
+  const auto look_at = [&](const c10::IValue& argument) {
+    if (module || !argument.isTensor() || !argument.toTensor().defined() || !argument.toTensor().has_storage()) return;
+    const auto found = module_of_.find(libtorch::storage_of(argument.toTensor()));
+    if (found != module_of_.end()) module = found->second;
+  };
+  for (const c10::IValue& argument : arguments) {
+    look_at(argument);
+    if (!argument.isTensorList()) continue;
+    for (const c10::IValue& element : argument.toListRef()) look_at(element);
+  }
+  return module;
+}
+
+bool Rules::verifies(const RecordedValue& value) const {
+  return verify_ != Verify::never && !value.unwritten && (verify_ == Verify::always || !value.verified);
+}
+
+const char* Rules::distrusted(const OperatorInfo& info, Id op) const {
+  return distrusted_.count({&info, op}) != 0 ? "verify found that it does not give the same bits again" : nullptr;
+}
+
+void Rules::distrust(const OperatorInfo& info, Id op) {
+  distrusted_.emplace(&info, op);
+}
+
+}  // namespace reprise::internal

@@ -1,0 +1,69 @@
+// Rules: what a recording asks of whoever began it, a session or a checkpoint site, and what it tells it.
+//
+// They live as long as the last recording that has them. Everything here happens under the arbiter's lock, unless it
+// says otherwise.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+
+#include "reprise/torch/session.h"
+#include "torch/counters.h"
+
+namespace reprise::internal {
+
+class Rules {
+ public:
+  explicit Rules(const SessionOptions&);
+
+  [[nodiscard]] bool packs() const { return pack_; }
+  [[nodiscard]] bool forgets_everything() const { return forget_everything_; }
+
+  // Of the step that is open, or was last.
+  [[nodiscard]] Bytes budget() const { return budget_; }
+  void budget(Bytes budget) { budget_ = budget; }
+  // The smallest budget with a proven plan, if planning found none for this one.
+  [[nodiscard]] std::optional<Bytes> smallest_feasible() const { return smallest_feasible_; }
+  void smallest_feasible(std::optional<Bytes> budget) { smallest_feasible_ = budget; }
+
+  // Whether anything may be forgotten at all; if so, what came from outside is held for the recipes.
+  [[nodiscard]] bool may_forget() const { return always_forgets_ || forget_everything_ || budget_ != no_limit; }
+  // From now on, without a budget, too.
+  void allow_forgetting() { always_forgets_ = true; }
+
+  // ---- policy ----
+  [[nodiscard]] bool has_policy() const { return static_cast<bool>(policy_); }
+  // Not under the lock: it is the user's.
+  [[nodiscard]] Choice choose(const PolicyOperator&);
+  void label(const at::Tensor& parameter, const std::string& module);
+  // The module whose parameter is among these arguments; nullptr: none.
+  [[nodiscard]] const std::string* module_of(c10::ArrayRef<const c10::IValue> arguments) const;
+
+  // ---- exactness ----
+  [[nodiscard]] bool verifies(const RecordedValue&) const;
+  // Why this operator is not to be replayed, if a replay found out; nullptr: it may be.
+  [[nodiscard]] const char* distrusted(const OperatorInfo&, Id op) const;
+  void distrust(const OperatorInfo&, Id op);
+
+  [[nodiscard]] Counters& counters() { return counters_; }
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+
+ private:
+  const Verify verify_;
+  const bool pack_, forget_everything_;
+  const Policy policy_;
+  Bytes budget_ = no_limit;
+  std::optional<Bytes> smallest_feasible_;
+  bool always_forgets_ = false;
+  std::set<std::pair<const OperatorInfo*, Id>> distrusted_;
+  std::set<std::string> modules_;
+  std::unordered_map<const c10::StorageImpl*, const std::string*> module_of_;  // by the storage of a parameter
+  Counters counters_;
+};
+
+}  // namespace reprise::internal

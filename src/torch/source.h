@@ -1,0 +1,21 @@
+// Where the recordings of a thread come from: the session of its step, or the checkpoint region it is in.
+#pragma once
+
+#include <memory>
+
+#include "torch/recording.h"
+
+namespace reprise::internal {
+
+class Source {
+ public:
+  virtual ~Source() = default;
+
+  // The recording of a period that begins. Under the arbiter's lock.
+  [[nodiscard]] virtual std::shared_ptr<Recording> begin_period() = 0;
+  // It has ended, with a backward: what was seen is remembered. Under the lock.
+  virtual void end_period(Recording&) = 0;
+  [[nodiscard]] virtual Rules& rules() = 0;
+};
+
+}  // namespace reprise::internal

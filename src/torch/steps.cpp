@@ -1,0 +1,54 @@
+#include "torch/steps.h"
+
+#include <utility>
+
+#include "torch/arbiter.h"
+#include "torch/clock.h"
+#include "torch/open_steps.h"
+#include "torch/process.h"
+#include "torch/recorder.h"
+#include "torch/thread_state.h"
+
+namespace reprise::internal {
+
+void open_step(const std::shared_ptr<SessionState>& session) {
+  ThreadState& here = this_thread();
+  bool recorded = false;
+  {
+    const Arbiter lock;
+    recorded = session->begin_step();
+  }
+  here.step = session.get();
+  if (recorded) {
+    here.source = session;
+    watch_operators(Watch::on);
+  }
+  here.step_start = thread_microseconds();
+}
+
+void close_step(SessionState& session) noexcept {
+  ThreadState& here = this_thread();
+  watch_operators(Watch::off);
+  watch_nodes(Watch::off);
+  here.inside = 0;
+  try {  // the last that was saved may have gone without backward
+    if (here.recording && here.recording->values().pending().is_over()) (void)complete_period();
+  } catch (...) {  // out of memory: nothing is learnt from it
+  }
+  std::shared_ptr<Recording> unfinished = std::move(here.recording);
+  here.recording.reset();
+  here.source.reset();
+  here.step = nullptr;
+  const Arbiter lock;
+  if (unfinished) unfinished->end();
+  Arbiter::discard_all(std::move(unfinished));
+  session.end_step((thread_microseconds() - here.step_start) * 1e-6);
+}
+
+void keep_step_of_this_thread() {
+  ThreadState& here = this_thread();
+  process().steps().keep_only(here.step ? &here.step->rules() : nullptr);
+  if (here.step) here.step_start = thread_microseconds();
+}
+
+}  // namespace reprise::internal

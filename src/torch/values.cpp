@@ -1,0 +1,212 @@
+#include "torch/values.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "torch/arbiter.h"
+#include "torch/clock.h"
+#include "torch/meter.h"
+
+namespace reprise::internal {
+
+Values::Values(Course& course, const Journal& journal, Rules& rules, bool may_forget)
+    : course_(course), journal_(journal), rules_(rules), may_forget_(may_forget) {
+  resize();
+}
+
+void Values::resize() {
+  live_.resize(course_.values());
+  bindings_.resize(live_.size());
+  pending_.resize(live_.size());
+}
+
+void Values::renumber(std::size_t from, std::size_t to) {
+  if (from == to) return;
+  const std::size_t count = live_.size() - from;
+  std::move(live_.begin() + static_cast<std::ptrdiff_t>(from), live_.end(),
+            live_.begin() + static_cast<std::ptrdiff_t>(to));
+  live_.resize(to + count);
+  bindings_.renumber(from, to);
+  pending_.renumber(from, to);
+  needed_known_ = false;
+}
+
+void Values::become(Id value, Standing standing) {
+  TORCH_INTERNAL_ASSERT_DEBUG_ONLY(may_become(live_[value].standing, standing));
+  live_[value].standing = standing;
+}
+
+// ---- where it is ---------------------------------------------------------------------------------------------------
+
+Id Values::add(c10::StorageImpl* storage, Id maker) {
+  const meter::Header* const header = meter::header_of(*storage);
+  const Id value = course_.add_value(header ? header->bytes : static_cast<Bytes>(storage->nbytes()), maker);
+  resize();
+  bind(storage, value);
+  return value;
+}
+
+void Values::bind(c10::StorageImpl* storage, Id value) {
+  const Id before = bindings_.find(storage);
+  if (before != no_value && before != value) unbind(storage, before);
+  bindings_.bind(storage, value, course_.info(value).maker != no_operator);
+  if (live_[value].standing == Standing::unmet) become(value, Standing::usual);
+}
+
+void Values::unbind(c10::StorageImpl* storage, Id value) {
+  if (live_[value].standing != Standing::copied) let_go(value);
+  bindings_.unbind(storage);
+}
+
+c10::Storage Values::anywhere(Id value) const {
+  if (live_[value].kept) return live_[value].kept;
+  c10::Storage storage = bindings_.storage(value);
+  if (!storage || !bindings_.written_unseen(value)) return storage;
+  Arbiter::discard(std::move(storage));
+  return {};
+}
+
+c10::Storage Values::storage(Id value) const {
+  if (rules_.forgets_everything() && rebuildable(value)) return live_[value].kept;
+  return anywhere(value);
+}
+
+bool Values::resident(Id value) const {
+  if (live_[value].kept) return true;
+  c10::Storage found = storage(value);
+  const bool there = static_cast<bool>(found);
+  Arbiter::discard(std::move(found));
+  return there;
+}
+
+// ---- keeping and forgetting ----------------------------------------------------------------------------------------
+
+void Values::let_go(Id value) {
+  Arbiter::discard(std::exchange(live_[value].kept, c10::Storage()));
+}
+
+void Values::keep(Id value, c10::Storage storage) {
+  let_go(value);
+  live_[value].kept = std::move(storage);
+  if (may_forget_ && rebuildable(value) && course_.choice_of(value) != Choice::keep) {
+    const RecordedValue& info = course_.info(value);
+    victims_.add(value, journal_.cost_of(info.maker), info.bytes, live_[value].saved_at);
+  }
+}
+
+void Values::release(Id value) {
+  if (rebuildable(value)) let_go(value);
+  drop_packed(value);
+}
+
+void Values::forget(Id value) {
+  if (pending_.any_of(value) && live_[value].kept) {
+    take_fingerprints(value, live_[value].kept);
+    rules_.counters().forgotten(bytes(value));
+  }
+  let_go(value);
+}
+
+void Values::take_fingerprints(Id value, const c10::Storage& contents) {
+  if (!course_.in_recipes(value) || !rules_.verifies(course_.info(value))) return;
+  const SavedTensor* last = nullptr;
+  for (SavedTensor* const saved : pending_.of(value)) {
+    if (!saved->fingerprint.empty() || !saved->unmoved()) continue;
+    saved->fingerprint = last && last->view == saved->view ? last->fingerprint : fingerprint(contents, saved->view);
+    last = saved;
+  }
+}
+
+bool Values::pack(Id value, const PackedForm& form) {
+  LiveValue& live = live_[value];
+  if (live.packed) return true;
+  if (!live.kept) return false;
+  const double start = thread_microseconds();
+  auto copy = PackedCopy::of(form, live.kept);
+  rules_.counters().packing(thread_microseconds() - start);
+  if (!copy) return false;
+  rules_.counters().packed(bytes(value), copy->bytes());
+  live.packed = std::move(copy);
+  return true;
+}
+
+bool Values::needed(Id value) {
+  if (!needed_known_) find_needed();
+  return static_cast<std::size_t>(value) < needed_.size() && needed_[value];
+}
+
+void Values::find_needed() {
+  needed_.assign(live_.size(), false);
+  std::vector<Id> open;
+  const auto visit = [&](Id value) {
+    if (needed_[value]) return;
+    needed_[value] = true;
+    open.push_back(value);
+  };
+  for (Id v = 0; v < static_cast<Id>(live_.size()); ++v) {
+    if (pending_.any_of(v) && rebuildable(v)) visit(v);
+  }
+  while (!open.empty()) {
+    const Id value = open.back();
+    open.pop_back();
+    if (!rebuildable(value)) continue;
+    for (const Reference& reference : course_.recipes().references_of(course_.info(value).maker)) {
+      if (reference.value != no_value) visit(reference.value);
+    }
+  }
+  needed_known_ = true;
+}
+
+// ---- writes of the program -----------------------------------------------------------------------------------------
+
+bool Values::would_copy(Id value) {
+  const LiveValue& live = live_[value];
+  return !rebuildable(value) && live.uses > 0 && live.kept && live.standing < Standing::copied && needed(value);
+}
+
+void Values::replace(Id value, c10::Storage copy) {
+  let_go(value);
+  live_[value].kept = std::move(copy);
+  become(value, Standing::copied);
+  bindings_.expect_nothing(value);
+}
+
+void Values::lose(Id value, Standing how) {
+  if (rebuildable(value) || live_[value].uses == 0 || live_[value].standing >= Standing::copied) return;
+  become(value, how);
+  const Recipes& recipes = course_.recipes();
+  std::vector<bool> depends(live_.size(), false);
+  depends[value] = true;
+  for (Id op = 0; op < course_.next(); ++op) {
+    const auto references = recipes.references_of(op);
+    if (std::none_of(references.begin(), references.end(),
+                     [&](const Reference& r) { return r.value != no_value && depends[r.value]; })) {
+      continue;
+    }
+    for (const Output& output : recipes.outputs_of(op)) {
+      depends[output.value] = true;
+      c10::Storage contents = anywhere(output.value);
+      if (!contents) continue;  // nobody asks for it any more, but others are made of it
+      live_[output.value].kept = std::move(contents);
+      if (live_[output.value].standing == Standing::usual) become(output.value, Standing::orphan);
+    }
+  }
+}
+
+// ---- the end -------------------------------------------------------------------------------------------------------
+
+void Values::end() {
+  for (Id v = 0; v < static_cast<Id>(live_.size()); ++v) {
+    if (pending_.any_of(v) || needed(v)) continue;
+    let_go(v);
+    drop_packed(v);
+  }
+}
+
+void Values::clear() {
+  bindings_.clear();
+  Arbiter::discard_all(std::move(live_));
+  live_.clear();
+}
+
+}  // namespace reprise::internal

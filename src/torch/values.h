@@ -1,0 +1,152 @@
+// The values of a recording: what is kept, packed or forgotten, and how each can be had again.
+//
+// A value is *kept* while there is a handle on its storage here, and *resident* if it is kept, or bound (bindings.h)
+// and alive because the program has handles of its own. Everything else is rebuilt from its recipe, or from its packed
+// copy. Values that came from outside, and those whose recipe cannot be replayed, have no maker: they are kept for as
+// long as a recipe may need them.
+//
+// Under the arbiter's lock.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "torch/bindings.h"
+#include "torch/course.h"
+#include "torch/journal.h"
+#include "torch/packed_copy.h"
+#include "torch/pending.h"
+#include "torch/rules.h"
+#include "torch/victim_queue.h"
+
+namespace reprise::internal {
+
+// How the contents of a value can be had again, beside a packed copy.
+enum class Standing : std::uint8_t {
+  unmet,              // a value of the recipes that are followed: it has not come yet
+  usual,              // by its recipe; from outside: it is kept for as long as a recipe may need it
+  orphan,             // its recipe needs a lost value, directly or not: it is kept like one from outside
+  copied,             // what is kept is a copy of our own, made before the program overwrote the contents
+  lost,               // the contents were overwritten while no recipe needed them
+  lost_without_room,  // the contents were overwritten, and there was no room for a copy
+};
+
+// A value from outside is copied or lost, one that was made becomes an orphan first. Nothing leads back.
+[[nodiscard]] constexpr bool may_become(Standing from, Standing to) {
+  switch (from) {
+    case Standing::unmet: return to == Standing::usual;
+    case Standing::usual: return to > Standing::usual;
+    case Standing::orphan: return to > Standing::orphan;
+    case Standing::copied:
+    case Standing::lost:
+    case Standing::lost_without_room: return false;
+  }
+  return false;
+}
+
+class Values {
+ public:
+  // May forget: what came from outside is held for the recipes.
+  Values(Course&, const Journal&, Rules&, bool may_forget);
+
+  [[nodiscard]] std::size_t size() const { return live_.size(); }
+  [[nodiscard]] bool may_forget() const { return may_forget_; }
+  [[nodiscard]] Bindings& bindings() { return bindings_; }
+  [[nodiscard]] const Bindings& bindings() const { return bindings_; }
+  [[nodiscard]] const Pending& pending() const { return pending_; }
+  [[nodiscard]] Pending& pending() { return pending_; }
+  [[nodiscard]] VictimQueue& victims() { return victims_; }
+
+  // ---- one value ----
+  [[nodiscard]] Bytes bytes(Id value) const { return course_.info(value).bytes; }
+  // By its recipe, whether it is resident or not.
+  [[nodiscard]] bool rebuildable(Id value) const {
+    return course_.info(value).maker != no_operator && live_[value].standing <= Standing::usual;
+  }
+  [[nodiscard]] Standing standing(Id value) const { return live_[value].standing; }
+  [[nodiscard]] const c10::Storage& kept(Id value) const { return live_[value].kept; }  // empty: it is not
+  [[nodiscard]] const std::shared_ptr<const PackedCopy>& packed(Id value) const { return live_[value].packed; }
+  // Cost of the period up to its last save: how long ago that was, and so how soon it is needed.
+  [[nodiscard]] float saved_at(Id value) const { return live_[value].saved_at; }
+  void save_now(Id value) { live_[value].saved_at = journal_.now(); }
+  // A recipe of this period reads it.
+  void use(Id value) { ++live_[value].uses; }
+
+  // ---- where it is ----
+  Id add(c10::StorageImpl*, Id maker);
+  // The storage has this value's contents from now on, and no longer those of the value it was bound to.
+  void bind(c10::StorageImpl*, Id value);
+  void unbind(c10::StorageImpl*, Id value);
+  [[nodiscard]] bool resident(Id value) const;
+  // A handle on the contents; empty if it is not resident.
+  [[nodiscard]] c10::Storage storage(Id value) const;
+  // The same, also where everything has to be rebuilt.
+  [[nodiscard]] c10::Storage anywhere(Id value) const;
+  // The program itself has handles on its storage.
+  [[nodiscard]] bool held_by_program(Id value) const { return bindings_.held_by_others(value, live_[value].kept); }
+
+  // ---- keeping and forgetting ----
+  void keep(Id value, c10::Storage);
+  // One that cannot be rebuilt, or that is no victim.
+  void hold(Id value, c10::StorageImpl* storage) { live_[value].kept = libtorch::share(storage); }
+  void let_go(Id value);
+  void drop_packed(Id value) { live_[value].packed.reset(); }
+  // Lets go of our handle, if it can be rebuilt, and of the packed copy.
+  void release(Id value);
+  // Lets go of our handle, with a fingerprint for those who wait for it.
+  void forget(Id value);
+  // The contents are about to go: a fingerprint for those who wait for them, if it is to be verified.
+  void take_fingerprints(Id value, const c10::Storage& contents);
+  // Packs it; the storage is kept. False: it does not pack, or there is no room.
+  bool pack(Id value, const PackedForm&);
+
+  // Whether the recipe of a pending value, directly or not, needs this one.
+  [[nodiscard]] bool needed(Id value);
+  // Who is pending has changed.
+  void pending_changed() { needed_known_ = false; }
+
+  // ---- writes of the program, see writes.h ----
+  // Whether the contents have to be copied before the program writes there: they came from outside, and recipes need
+  // them.
+  [[nodiscard]] bool would_copy(Id value);
+  // The copy is what recipes get from now on.
+  void replace(Id value, c10::Storage copy);
+  // The contents are overwritten. Unless they were copied, what recipes make of them cannot be rebuilt any more, and is
+  // kept if it is still there.
+  void lose(Id value, Standing how);
+
+  // Only what pending saved tensors need stays.
+  void end();
+  // Nothing stays. Handles are dropped when the lock is free.
+  void clear();
+
+  // There are as many as the course has.
+  void resize();
+  // The values from `from` on are numbered from `to` on.
+  void renumber(std::size_t from, std::size_t to);
+
+ private:
+  struct LiveValue {
+    c10::Storage kept;  // our own handle
+    std::shared_ptr<const PackedCopy> packed;
+    float saved_at = 0;
+    int uses = 0;  // by recipes of this period
+    Standing standing = Standing::unmet;
+  };
+
+  void become(Id value, Standing);
+  void find_needed();
+
+  Course& course_;
+  const Journal& journal_;
+  Rules& rules_;
+  const bool may_forget_;
+  std::vector<LiveValue> live_;  // by value
+  Bindings bindings_;
+  Pending pending_;
+  VictimQueue victims_;
+  std::vector<bool> needed_;  // by value, if known
+  bool needed_known_ = false;
+};
+
+}  // namespace reprise::internal

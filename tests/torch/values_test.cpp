@@ -1,0 +1,164 @@
+// The values of a recording: bound, kept, packed, forgotten, copied and lost.
+#include "torch/values.h"
+
+#include <gtest/gtest.h>
+
+#include "made_period.h"
+#include "torch/arbiter.h"
+#include "torch/process.h"
+#include "torch/recording.h"
+#include "torch/recordings.h"
+
+namespace reprise::testing {
+using namespace internal;
+namespace {
+
+using enum Standing;
+
+TEST(Standing, OfAValueNeverLeadsBack) {
+  constexpr std::array all{unmet, usual, orphan, copied, lost, lost_without_room};
+  for (const Standing from : all) {
+    for (const Standing to : all) EXPECT_FALSE(may_become(from, to) && to <= from);
+  }
+  EXPECT_TRUE(may_become(unmet, usual));
+  EXPECT_FALSE(may_become(unmet, lost));
+  EXPECT_TRUE(may_become(usual, orphan) && may_become(usual, copied) && may_become(usual, lost_without_room));
+  EXPECT_TRUE(may_become(orphan, copied) && may_become(orphan, lost));
+  for (const Standing to : all) EXPECT_FALSE(may_become(copied, to) || may_become(lost, to));
+}
+
+// A recording that may forget, with a tensor from outside and one operator on it that has run.
+class ValuesTest : public ::testing::Test {
+ protected:
+  ValuesTest() {
+    rules->allow_forgetting();
+    recording = std::make_shared<Recording>(rules, two());
+    recording->adopt_from_outside(outside, x);
+    values().use(outside);
+    values().bind(libtorch::storage_of(y), made);
+    recording->course().advance();
+  }
+
+  static std::shared_ptr<Recipes> two() {
+    MadePeriod period;
+    const Id a = period.outside(4 * 1024 + 64);
+    (void)period.run({a}, 4 * 1024 + 64);
+    return std::make_shared<Recipes>(period.recipes());
+  }
+
+  [[nodiscard]] Values& values() { return recording->values(); }
+  [[nodiscard]] SavedTensor saved(const at::Tensor& tensor) const {
+    SavedTensor result;
+    result.view = View(tensor);
+    return result;
+  }
+
+  const Arbiter lock;
+  at::Tensor x = at::ones({1024}), y = at::full({1024}, 2.0f);
+  const Id outside = 0, made = 1;
+  std::shared_ptr<Rules> rules = std::make_shared<Rules>(SessionOptions{});
+  std::shared_ptr<Recording> recording;
+};
+
+TEST_F(ValuesTest, AreFoundByTheirStorageAsLongAsTheRecordingLives) {
+  EXPECT_EQ(values().bindings().find(libtorch::storage_of(y)), made);
+  EXPECT_EQ(process().recordings().all().size(), 1u);
+  recording.reset();
+  EXPECT_EQ(meter::header_of(*libtorch::storage_of(y))->tag.recording, 0u);
+  EXPECT_TRUE(process().recordings().all().empty());
+}
+
+TEST_F(ValuesTest, AreFoundByEachRecordingThatTheStorageIsBoundIn) {
+  const auto another = std::make_shared<Recording>(rules, two());
+  another->values().bind(libtorch::storage_of(y), made);
+  EXPECT_EQ(another->values().bindings().find(libtorch::storage_of(y)), made);
+  EXPECT_EQ(values().bindings().find(libtorch::storage_of(y)), made);
+}
+
+TEST_F(ValuesTest, FromOutsideAreKeptAndOthersAreNot) {
+  EXPECT_TRUE(values().kept(outside));
+  EXPECT_FALSE(values().kept(made));
+  EXPECT_TRUE(values().held_by_program(made));
+  y = at::Tensor();
+  EXPECT_FALSE(values().resident(made));
+  EXPECT_TRUE(values().rebuildable(made));
+  EXPECT_FALSE(values().rebuildable(outside));
+}
+
+TEST_F(ValuesTest, ThatAreSavedAreKeptUntilTheyAreForgotten) {
+  SavedTensor tensor = saved(y);
+  recording->attach(tensor, made, libtorch::storage_of(y));
+  y = at::Tensor();
+  EXPECT_TRUE(values().resident(made));
+  EXPECT_TRUE(values().needed(outside));
+  EXPECT_TRUE(tensor.fingerprint.empty());
+  values().forget(made);
+  EXPECT_FALSE(values().kept(made));
+  EXPECT_FALSE(tensor.fingerprint.empty());
+  recording->detach(tensor);
+  EXPECT_TRUE(values().pending().is_over());
+}
+
+TEST_F(ValuesTest, ThatArePackedComeBackAsTheyWere) {
+  values().keep(made, libtorch::share(libtorch::storage_of(y)));
+  const auto form = form_of_contents(*libtorch::storage_of(y), at::kFloat);
+  ASSERT_TRUE(form);
+  EXPECT_TRUE(values().pack(made, *form));
+  EXPECT_LT(values().packed(made)->bytes(), values().bytes(made));
+  const at::Tensor z = at::empty({1024});
+  values().packed(made)->restore(z.storage());
+  EXPECT_TRUE(at::equal(z, y));
+  values().release(made);
+  EXPECT_FALSE(values().packed(made));
+}
+
+TEST_F(ValuesTest, AreCopiedBeforeTheProgramOverwritesWhatARecipeNeeds) {
+  SavedTensor tensor = saved(y);
+  recording->attach(tensor, made, libtorch::storage_of(y));
+  EXPECT_TRUE(values().would_copy(outside));
+  values().replace(outside, x.clone().storage());
+  EXPECT_EQ(values().standing(outside), copied);
+  EXPECT_FALSE(values().would_copy(outside));
+  values().unbind(libtorch::storage_of(x), outside);
+  EXPECT_TRUE(values().kept(outside));
+  values().lose(outside, lost);
+  EXPECT_EQ(values().standing(outside), copied);
+  recording->detach(tensor);
+}
+
+TEST_F(ValuesTest, AreNotCopiedIfNobodyWaitsForWhatIsMadeOfThem) {
+  EXPECT_FALSE(values().would_copy(outside));
+}
+
+TEST_F(ValuesTest, MadeOfALostOneAreKeptIfTheyAreThere) {
+  values().lose(outside, lost_without_room);
+  EXPECT_EQ(values().standing(outside), lost_without_room);
+  EXPECT_EQ(values().standing(made), orphan);
+  EXPECT_TRUE(values().kept(made));
+  EXPECT_FALSE(values().rebuildable(made));
+  values().lose(outside, lost);
+  EXPECT_EQ(values().standing(outside), lost_without_room);
+}
+
+TEST_F(ValuesTest, WrittenByOthersTakeTheirSavedTensorsAlongIfNoCounterSawIt) {
+  SavedTensor tensor = saved(y);  // without a version: nobody sees writes
+  recording->attach(tensor, made, libtorch::storage_of(y));
+  recording->after_write(libtorch::storage_of(y), libtorch::Version());
+  EXPECT_NE(tensor.value, made);
+  EXPECT_EQ(values().bindings().find(libtorch::storage_of(y)), tensor.value);
+  recording->detach(tensor);
+}
+
+TEST_F(ValuesTest, AreNumberedAnewWhenTheirRecipesAreLeft) {
+  const at::Tensor z = at::zeros({16});
+  const Id later = recording->look_up(z);
+  SavedTensor tensor = saved(z);
+  recording->attach(tensor, later, libtorch::storage_of(z));
+  values().renumber(2, 1);  // as if the recipes had lost their last value
+  EXPECT_EQ(tensor.value, later - 1);
+  EXPECT_EQ(values().bindings().find(libtorch::storage_of(z)), later - 1);
+  recording->detach(tensor);
+}
+
+}  // namespace
+}  // namespace reprise::testing
