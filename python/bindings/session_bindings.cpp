@@ -1,0 +1,198 @@
+// Sessions and their steps. Texts and numbers cross as JSON where the library has that already.
+#include <pybind11/stl.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "bindings_of.h"
+#include "reprise/report/summary.h"
+#include "reprise/torch/session.h"
+#include "reprise/torch/session_report.h"
+#include "torch/arbiter.h"
+#include "torch/meter.h"
+#include "torch/planning.h"
+#include "torch/process.h"
+#include "torch/session_state.h"
+
+namespace py = pybind11;
+
+namespace reprise::python {
+namespace {
+
+using NoInterpreter = py::call_guard<py::gil_scoped_release>;
+
+// A policy by names, which needs no Python while a step runs: "aten::mm" for all overloads, "aten::mul.Tensor" for one,
+// "encoder.*" with a star at the end for modules, and the names of the policies that the library has.
+class NamedPolicy {
+ public:
+  explicit NamedPolicy(const std::vector<std::pair<std::string, std::string>>& rules) {
+    for (const auto& [name, choice] : rules) add(name, choice);
+  }
+
+  Choice operator()(const PolicyOperator& op) const {
+    for (const auto& [name, choice] : operators_) {
+      if (name == op.name || name == op.plain_name()) return choice;
+    }
+    for (const auto& [prefix, choice] : modules_) {
+      if (!op.module.empty() && op.module.starts_with(prefix)) return choice;
+    }
+    for (const Policy& policy : policies_) {
+      if (const Choice choice = policy(op); choice != Choice::decide) return choice;
+    }
+    return Choice::decide;
+  }
+
+ private:
+  static Choice choice_of(const std::string& name, const std::string& choice) {
+    if (choice == "keep") return Choice::keep;
+    if (choice == "forget") return Choice::forget;
+    if (choice == "pack") return Choice::pack;
+    if (choice == "decide") return Choice::decide;
+    throw BadOption("[session] option policy has '" + choice + "' for '" + name +
+                    "': it must be keep, forget, pack or decide");
+  }
+  void add(const std::string& name, const std::string& choice) {
+    if (name == "keep_products") {
+      policies_.push_back(policy::keep_products());
+    } else if (name == "pack_random") {
+      policies_.push_back(policy::pack_random());
+    } else if (name == "forget_cheap") {
+      policies_.push_back(policy::forget_cheap());
+    } else if (name.find("::") != std::string::npos) {
+      operators_.emplace_back(name, choice_of(name, choice));
+    } else if (name.ends_with("*")) {
+      modules_.emplace_back(name.substr(0, name.size() - 1), choice_of(name, choice));
+    } else {
+      throw BadOption("[session] option policy has '" + name +
+                      "': it must be an operator ('aten::mm'), modules ('encoder.*'), or one of keep_products, "
+                      "pack_random, forget_cheap");
+    }
+  }
+
+  std::vector<std::pair<std::string, Choice>> operators_, modules_;
+  std::vector<Policy> policies_;
+};
+
+Verify verify_of(const std::string& name) {
+  if (name == "never") return Verify::never;
+  if (name == "first_time") return Verify::first_time;
+  if (name == "always") return Verify::always;
+  throw BadOption("[session] option verify is '" + name + "': it must be never, first_time or always");
+}
+
+// A session, and its open step: Python has no scopes that end.
+class PythonSession {
+ public:
+  explicit PythonSession(SessionOptions options) : session(std::move(options)) {}
+  // Not with the interpreter's lock: it may wait for planning to be given up.
+  ~PythonSession() {
+    const py::gil_scoped_release no_interpreter;
+    step_.reset();
+  }
+
+  void open() { step_.emplace(session.step()); }
+  void close() { step_.reset(); }
+
+  Session session;
+
+ private:
+  std::optional<Step> step_;
+};
+
+std::unique_ptr<PythonSession> make_session(std::optional<Bytes> budget, const std::string& verify, bool pack,
+                                            double planning_seconds, const std::string& plans,
+                                            const std::vector<std::pair<std::string, std::string>>& policy,
+                                            bool forget_everything, const std::string& name) {
+  if (!(planning_seconds >= 0 && planning_seconds < 1e9)) {
+    throw BadOption("[session] option planning_seconds is " + std::to_string(planning_seconds) +
+                    ": it must be from 0 to 1e9");
+  }
+  SessionOptions options;
+  options.budget = budget.value_or(no_limit);
+  options.verify = verify_of(verify);
+  options.pack = pack;
+  options.planning_time = std::chrono::milliseconds(static_cast<std::int64_t>(planning_seconds * 1000));
+  options.plans = plans;
+  if (!policy.empty()) options.policy = NamedPolicy(policy);
+  options.forget_everything = forget_everything;
+  options.name = name;
+  const py::gil_scoped_release no_interpreter;
+  return std::make_unique<PythonSession>(std::move(options));
+}
+
+// As Ctrl-C expects it: a signal ends it.
+void wait_for_plan(PythonSession&) {
+  while (true) {
+    {
+      const py::gil_scoped_release no_interpreter;
+      if (internal::process().planning().wait(std::chrono::milliseconds(50))) return;
+    }
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  }
+}
+
+void label_modules(PythonSession& self, const std::map<std::string, at::Tensor>& parameters) {
+  const py::gil_scoped_release no_interpreter;
+  self.session.label_modules({parameters.begin(), parameters.end()});
+}
+
+}  // namespace
+
+void add_sessions(py::module_& module) {
+  py::class_<PythonSession>(module, "Session")
+      .def(py::init(&make_session), py::arg("budget"), py::arg("verify"), py::arg("pack"), py::arg("planning_seconds"),
+           py::arg("plans"), py::arg("policy"), py::arg("forget_everything"), py::arg("name"))
+      .def("open", &PythonSession::open, NoInterpreter())
+      .def("close", &PythonSession::close, NoInterpreter())
+      .def(
+          "set_budget",
+          [](PythonSession& self, std::optional<Bytes> budget) { self.session.budget(budget.value_or(no_limit)); },
+          py::arg("budget"), NoInterpreter())
+      .def(
+          "get_budget",
+          [](const PythonSession& self) {
+            const Bytes budget = self.session.budget();
+            return budget == no_limit ? std::nullopt : std::optional(budget);
+          },
+          NoInterpreter())
+      .def(
+          "set_enabled", [](PythonSession& self, bool on) { self.session.enabled(on); }, py::arg("on"), NoInterpreter())
+      .def(
+          "get_enabled", [](const PythonSession& self) { return self.session.enabled(); }, NoInterpreter())
+      .def(
+          "summary_text", [](const PythonSession& self) { return to_text(self.session.summary()); }, NoInterpreter())
+      .def(
+          "summary_json", [](const PythonSession& self) { return json_line(self.session.summary()); }, NoInterpreter())
+      .def("wait_for_plan", &wait_for_plan)
+      .def(
+          "trace", [](const PythonSession& self) { return self.session.trace(); }, NoInterpreter())
+      .def(
+          "plan", [](const PythonSession& self) { return self.session.plan(); }, NoInterpreter())
+      .def(
+          "follow", [](PythonSession& self, const Plan& plan) { self.session.follow(plan); }, py::arg("plan"),
+          NoInterpreter())
+      .def("label_modules", &label_modules, py::arg("parameters"))
+      .def(
+          "touched", [](PythonSession& self, const at::Tensor& tensor) { self.session.touched(tensor); },
+          py::arg("tensor"), NoInterpreter())
+      .def(
+          "write_report",
+          [](PythonSession& self, const std::string& path, const std::string& title, double seconds) {
+            write_report(path, self.session, {.title = title, .time_limit = std::chrono::duration<double>(seconds)});
+          },
+          py::arg("path"), py::arg("title"), py::arg("seconds"), NoInterpreter());
+
+  module.def("live_bytes", &internal::meter::live);
+  module.def("peak_bytes", &internal::meter::peak);
+  module.def("mark_peak", &internal::meter::mark_peak);
+  module.def("resident_bytes", &internal::meter::resident);
+  module.def(
+      "fraction_of_memory", [](double share) { return fraction_of_memory(share); }, py::arg("share"));
+}
+
+}  // namespace reprise::python

@@ -1,0 +1,67 @@
+"""Reprise trains any PyTorch model inside a hard byte budget, bit for bit.
+
+    import reprise
+
+    session = reprise.Session(budget="2GiB")
+    for batch in loader:
+        with session.step():          # everything inside stays within the budget
+            loss = model(batch).loss
+            loss.backward()           # what was forgotten is replayed here
+            optimizer.step()
+            optimizer.zero_grad()
+    print(session)
+
+`Session` decides by itself what to forget (evict) and replay (recompute); `checkpoint` lets you say it by hand, with the
+signature of torch.utils.checkpoint. `measure` runs a step once and tells what it needs. `plan`, `curve` and `simulate`
+work on traces: of recorded steps, of files, and of graphs of any kind.
+"""
+from __future__ import annotations
+
+import torch as _torch  # first: its engine has to be there before ours goes in front of it
+
+from . import _built
+
+# Before the library is loaded: it knows the insides of one version of torch.
+if _torch.__version__.split("+")[0] != _built.torch_version:
+    raise ImportError(
+        f"reprise {_built.version} was built for torch {_built.torch_version}, and torch {_torch.__version__} is installed. "
+        "Build it for this one: pip install --force-reinstall --no-build-isolation --no-deps torch-reprise"
+    )
+
+from . import _solver  # noqa: E402
+
+_solver.find()
+
+from . import engine as _engine  # noqa: E402
+from .checkpointing import checkpoint, checkpoint_sequential  # noqa: E402
+from .errors import BudgetError, ChangedInputError, Error, MismatchError, SessionError  # noqa: E402
+from .planning import Curve, Plan, PlanResult, Trace, curve, plan, planners, simulate  # noqa: E402
+from .session import Measurement, Session, Step, fraction_of_memory, live_bytes, measure  # noqa: E402
+
+_engine.install()
+
+__version__: str = _built.version
+
+__all__ = [
+    "BudgetError",
+    "ChangedInputError",
+    "Curve",
+    "Error",
+    "Measurement",
+    "MismatchError",
+    "Plan",
+    "PlanResult",
+    "Session",
+    "SessionError",
+    "Step",
+    "Trace",
+    "checkpoint",
+    "checkpoint_sequential",
+    "curve",
+    "fraction_of_memory",
+    "live_bytes",
+    "measure",
+    "plan",
+    "planners",
+    "simulate",
+]

@@ -1,0 +1,120 @@
+"""The command: `reprise` or `python -m reprise`.
+
+  run [--budget 2GiB] train.py [ARGUMENT ...]   runs a script that does not know of Reprise within a budget
+  doctor                                        says what is installed, and whether replays are exact here
+  plan, simulate, curve, report, inspect ...    plan and study recorded steps; `reprise --help` lists all of them
+"""
+from __future__ import annotations
+
+import argparse
+import atexit
+import os
+import runpy
+import sys
+from collections.abc import Sequence
+
+
+def run(words: Sequence[str]) -> None:
+    """Runs a script within a budget, and prints a summary on stderr in the end. Steps are found: one begins with the first
+    operator whose result autograd saves, and ends with backward."""
+    parser = argparse.ArgumentParser(prog="python -m reprise run", description=run.__doc__)
+    parser.add_argument("--budget", help="bytes, like 2GiB; default: nothing is limited, and the summary says what it needs")
+    parser.add_argument("--planning-time", type=float, default=5.0, metavar="SECONDS", help="for each new trace; default: 5")
+    parser.add_argument("--plans", default="", metavar="FOLDER", help="keeps plans for the next run; default: not kept")
+    parser.add_argument("--trace", metavar="FILE", help="writes the trace of the last step")
+    parser.add_argument("--summary", choices=["text", "json", "none"], default="text", help="default: text")
+    parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module, as in python -m")
+    parser.add_argument("script", metavar="SCRIPT")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT")
+    options = parser.parse_args(words)
+
+    from . import _core, planning
+
+    try:
+        budget = None if options.budget is None else planning.bytes_of(options.budget)
+        _core.find_steps(budget, options.planning_time, options.plans)
+    except ValueError as error:
+        parser.error(str(error))
+    atexit.register(_tell, options.summary, options.trace)
+    sys.argv = [options.script, *options.arguments]
+    if options.module:
+        runpy.run_module(options.script, run_name="__main__", alter_sys=True)
+        return
+    if not os.path.exists(options.script):
+        parser.error(f"there is no script {options.script!r}")
+    sys.path[0] = os.path.dirname(os.path.abspath(options.script))
+    runpy.run_path(options.script, run_name="__main__")
+
+
+def _tell(summary: str, trace_file: str | None) -> None:
+    from . import _core
+
+    found = _core.found()
+    if found is None:
+        if summary == "text":
+            print("reprise: autograd saved nothing in this program: no budget was in force", file=sys.stderr)
+        return
+    text, json, trace = found
+    if summary != "none":
+        print("\n" + text if summary == "text" else json, end="", file=sys.stderr, flush=True)
+    if trace_file is None:
+        return
+    if trace is None:
+        print("reprise: no step was seen from its first operator to the end of backward: there is no trace", file=sys.stderr)
+    else:
+        _core.write_trace(trace_file, trace)
+
+
+def doctor() -> int:
+    """Prints what is installed, and whether what was forgotten is rebuilt with the same bits here."""
+    import platform
+
+    import torch
+
+    import reprise
+
+    print(f"reprise {reprise.__version__}, torch {torch.__version__}, Python {platform.python_version()}")
+
+    def gradients(session: reprise.Session | None) -> list[torch.Tensor]:
+        torch.manual_seed(0)
+        layers = [torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.Dropout(0.2), torch.nn.LayerNorm(64)]
+        model = torch.nn.Sequential(*layers)
+        x = torch.randn(128, 64)
+        if session is None:
+            model(x).pow(2).mean().backward()
+        else:
+            with session.step():
+                model(x).pow(2).mean().backward()
+        return [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+
+    session = reprise.Session(forget_everything=True, verify="always")
+    exact = all(torch.equal(a, b) for a, b in zip(gradients(None), gradients(session), strict=True))
+    replays = session.summary()["replays"]
+    print(f"{replays} operators were replayed: {'the same bits' if exact else 'OTHER BITS'}")
+    print(f"{_amount(reprise.live_bytes())} are live, {_amount(reprise.fraction_of_memory(1.0))} may be used")
+    return 0 if exact and replays > 0 else 1
+
+
+def _amount(count: int) -> str:
+    from . import _core
+
+    return _core.format_bytes(count)
+
+
+def main() -> None:
+    """The command."""
+    words = sys.argv[1:]
+    if words[:1] == ["run"]:
+        run(words[1:])
+        return
+    if words[:1] == ["doctor"]:
+        sys.exit(doctor())
+    if not words:
+        print((__doc__ or "").strip())
+        return
+    command = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "reprise")
+    os.execv(command, [command, *words])
+
+
+if __name__ == "__main__":
+    main()

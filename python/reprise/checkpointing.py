@@ -1,0 +1,95 @@
+"""checkpoint(): activation checkpointing by hand, that replays operators instead of running functions again."""
+from __future__ import annotations
+
+import threading
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+import torch
+
+from . import _core
+
+T = TypeVar("T")
+
+_sites: WeakKeyDictionary[Any, _core.Site] = WeakKeyDictionary()
+_sites_lock = threading.Lock()
+
+
+def _key_of(function: Any) -> Any:
+    """What stays the same from one call of a function to the next: lambdas are made anew each time."""
+    if isinstance(function, types.MethodType):
+        return function.__self__
+    return getattr(function, "__code__", function)
+
+
+def _site_of(key: Any) -> _core.Site:
+    """What is known from earlier calls: their operators are followed instead of recorded anew."""
+    try:
+        with _sites_lock:
+            return _sites.setdefault(key, _core.Site())
+    except TypeError:  # it cannot be remembered
+        return _core.Site()
+
+
+def _call_forgetting(key: Any, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    region = _core.Region(_site_of(key))
+    try:
+        return function(*args, **kwargs)
+    finally:
+        region.end()
+
+
+def checkpoint(
+    function: Callable[..., T],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
+    determinism_check: str = "default",
+    debug: bool = False,
+    context_fn: Callable[..., Any] | None = None,
+    **kwargs: Any,
+) -> T:
+    """Calls function(*args, **kwargs) and returns its result; what autograd saves in it is forgotten, and replayed when
+    backward asks for it.
+
+    It takes what `torch.utils.checkpoint.checkpoint` takes, so that changing one import is enough. The difference: the
+    operators are replayed, not the function. It runs once, so that random numbers, batch statistics, hooks and everything
+    else in it happen once, and nothing has to be the same in a second run. `use_reentrant`, `preserve_rng_state`,
+    `determinism_check` and `debug` are about that second run: they are accepted, and there is nothing for them to do.
+    `context_fn` would choose operators by hand in it; here a policy of a `Session` does, so it raises TypeError.
+    """
+    if context_fn is not None:
+        raise TypeError("[checkpoint] context_fn is not supported: use the policy of a reprise.Session instead")
+    del use_reentrant, preserve_rng_state, determinism_check, debug
+    return _call_forgetting(_key_of(function), function, *args, **kwargs)
+
+
+def checkpoint_sequential(
+    functions: torch.nn.Sequential | Sequence[Callable[..., Any]],
+    segments: int,
+    input: Any,
+    use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
+) -> Any:
+    """Calls the functions one after another, in so many segments; what autograd saves in all but the last is forgotten.
+
+    It takes what `torch.utils.checkpoint.checkpoint_sequential` takes; see `checkpoint` for what differs.
+    """
+    del use_reentrant, preserve_rng_state
+    parts = list(functions.children()) if isinstance(functions, torch.nn.Sequential) else list(functions)
+    if not 1 <= segments <= max(1, len(parts)):
+        raise ValueError(
+            f"[checkpoint_sequential] segments is {segments}: it must be from 1 to the {len(parts)} functions that there are"
+        )
+    size = len(parts) // segments
+
+    def run(part: Sequence[Callable[..., Any]], value: Any) -> Any:
+        for function in part:
+            value = function(value)
+        return value
+
+    for begin in range(0, size * (segments - 1), max(size, 1)):
+        input = _call_forgetting(_key_of(parts[begin]), run, parts[begin : begin + size], input)
+    return run(parts[size * (segments - 1) :], input)

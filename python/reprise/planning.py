@@ -1,0 +1,308 @@
+"""Plans for recorded steps and for graphs of any kind: what to forget, pack and replay (recompute) within a budget."""
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from . import _core
+
+
+class Trace:
+    """What happened in a step, as plain data: operators, values, and the moments in which they are made and needed.
+
+    A trace comes from a session (`Session.trace`), from a file (`Trace.read`), from a dict (`Trace.from_dict`, see
+    docs/formats.md) or from a graph of networkx (`Trace.from_networkx`).
+    """
+
+    def __init__(self, core: _core.Trace) -> None:
+        self._core = core
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Trace:
+        """Reads a trace, or a graph of another project, from a file."""
+        return cls(_core.read_trace(os.fspath(path)))
+
+    @classmethod
+    def from_dict(cls, trace: Mapping[str, Any]) -> Trace:
+        """Makes a trace of a dict as `to_dict` returns it. "format" and "version" may be left out."""
+        return cls(_core.parse_trace(json.dumps({"format": "reprise-trace", "version": 1, **trace})))
+
+    @classmethod
+    def from_networkx(cls, graph: Any, *, bytes: str = "bytes", cost: str = "cost") -> Trace:
+        """Makes a trace of a directed acyclic graph: every node is an operator that makes one value from the values of
+        its predecessors, in topological order, and every node is needed once more in the opposite order, as in backward.
+
+        Args:
+            graph: a networkx.DiGraph.
+            bytes: the attribute of a node that has the bytes of its value; a node without it has a value of 0 bytes.
+            cost: the attribute that has the cost of running it; default 1.
+        """
+        import networkx
+
+        order = list(networkx.topological_sort(graph))
+        number = {node: index for index, node in enumerate(order)}
+        operators = [
+            {
+                "name": str(node),
+                "inputs": sorted(number[before] for before in graph.predecessors(node)),
+                "outputs": [number[node]],
+                "cost": graph.nodes[node].get(cost, 1),
+            }
+            for node in order
+        ]
+        values = [{"bytes": int(graph.nodes[node].get(bytes, 0)), "maker": number[node]} for node in order]
+        moments: list[dict[str, Any]] = [{"runs": number[node]} for node in order]
+        moments += [
+            {
+                "name": f"backward of {node}",
+                "needs": sorted({number[node], *(number[before] for before in graph.predecessors(node))}),
+                "cost": graph.nodes[node].get(cost, 1),
+            }
+            for node in reversed(order)
+        ]
+        return cls.from_dict({"operators": operators, "values": values, "moments": moments})
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes the trace to a file, for the `reprise` command."""
+        _core.write_trace(os.fspath(path), self._core)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the trace as a dict of the file format (docs/formats.md)."""
+        result: dict[str, Any] = json.loads(self._core.json())
+        return result
+
+    @property
+    def name(self) -> str:
+        """The name of the trace."""
+        return self._core.name
+
+    @property
+    def peak(self) -> int:
+        """The peak, in bytes, if nothing is forgotten."""
+        return self._core.peak()
+
+    @property
+    def floor(self) -> int:
+        """The peak, in bytes, that no plan can go below."""
+        return self._core.floor()
+
+    @property
+    def cost(self) -> float:
+        """The cost of running everything once; seconds in a trace that was recorded."""
+        return self._core.cost()
+
+    def __len__(self) -> int:
+        """The number of moments."""
+        return self._core.moments
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Trace) and self._core == other._core
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        peak, floor = _core.format_bytes(self.peak), _core.format_bytes(self.floor)
+        return f"<reprise.Trace {self.name!r}: {self._core.operators} operators, peak {peak}, floor {floor}>"
+
+
+class Plan:
+    """An ordered list of actions on a trace: run, replay, drop, put, get."""
+
+    def __init__(self, core: _core.Plan) -> None:
+        self._core = core
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Plan:
+        """Reads a plan from a file."""
+        return cls(_core.read_plan(os.fspath(path)))
+
+    @classmethod
+    def from_dict(cls, plan: Mapping[str, Any]) -> Plan:
+        """Makes a plan of a dict as `to_dict` returns it. "format" and "version" may be left out."""
+        return cls(_core.parse_plan(json.dumps({"format": "reprise-plan", "version": 1, **plan})))
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes the plan to a file."""
+        _core.write_plan(os.fspath(path), self._core)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the plan as a dict of the file format (docs/formats.md)."""
+        result: dict[str, Any] = json.loads(self._core.json())
+        return result
+
+    @property
+    def budget(self) -> int:
+        """The most bytes that may be live."""
+        return self._core.budget
+
+    def __len__(self) -> int:
+        """The number of actions."""
+        return self._core.actions
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self._core == other._core
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<reprise.Plan: {len(self)} actions within {_core.format_bytes(self.budget)}>"
+
+
+class PlanResult:
+    """What a planner found. `str()` describes it for people."""
+
+    def __init__(self, core: _core.PlanResult, trace: Trace) -> None:
+        self._core = core
+        self._trace = trace
+
+    @property
+    def status(self) -> str:
+        """"optimal", "feasible" or "infeasible"."""
+        return self._core.status
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan; None if none was found."""
+        return None if self.status == "infeasible" else Plan(self._core.plan)
+
+    @property
+    def peak(self) -> int:
+        """The peak of the plan, in bytes."""
+        return self._core.peak
+
+    @property
+    def overhead(self) -> float:
+        """The added cost as a share of running everything once."""
+        return self._core.overhead
+
+    @property
+    def gap(self) -> float:
+        """How far above the least possible cost the plan can be at most, as a share."""
+        return self._core.gap
+
+    @property
+    def smallest_feasible(self) -> int | None:
+        """If no plan was found: the smallest budget for which one was."""
+        return self._core.smallest_feasible
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns all numbers, as `reprise plan --json` prints them."""
+        result: dict[str, Any] = json.loads(self._core.json(self._trace._core))
+        return result
+
+    def __str__(self) -> str:
+        return self._core.text(self._trace._core)
+
+    def __repr__(self) -> str:
+        if self.status == "infeasible":
+            return "<reprise.PlanResult: infeasible>"
+        return f"<reprise.PlanResult: {self.status}, overhead {self.overhead:.1%}>"
+
+
+class Curve:
+    """Overhead against budget: what each byte of budget is worth for a trace."""
+
+    def __init__(self, core: _core.Curve, trace: Trace) -> None:
+        self._core = core
+        self._trace = trace
+
+    @property
+    def points(self) -> list[tuple[int, float]]:
+        """Budgets in bytes with their overhead, by ascending budget."""
+        return self._core.points()
+
+    @property
+    def knee(self) -> int | None:
+        """The budget after which more bytes save little time; None if there is none."""
+        return self._core.knee
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns all numbers, as `reprise curve --json` prints them."""
+        result: dict[str, Any] = json.loads(self._core.json(self._trace._core))
+        return result
+
+    def svg(self, title: str = "Overhead against budget") -> str:
+        """Returns the curve as an SVG picture."""
+        return self._core.svg(title)
+
+    def _repr_html_(self) -> str:
+        return self.svg(self._trace.name or "Overhead against budget")
+
+    def __str__(self) -> str:
+        return self._core.text()
+
+    def __repr__(self) -> str:
+        return f"<reprise.Curve of {len(self.points)} budgets>"
+
+
+def plan(
+    trace: Trace,
+    budget: int | str,
+    *,
+    planner: str = "best",
+    count: int | None = None,
+    seconds: float = 5.0,
+    moves: int | None = None,
+    seed: int = 1,
+    start: Plan | None = None,
+) -> PlanResult:
+    """Plans what to forget and what to replay so that the trace fits the budget.
+
+    Args:
+        trace: what happened.
+        budget: bytes, as an int or as text: "512MiB", or "0.5x" for half of the peak if nothing is forgotten.
+        planner: one of `reprise.planners()`; "best" is the one to use.
+        count: for "segments" the number of segments, for "every" the number of operators between two that are
+            remembered, for "revolve" and "hrevolve" the number of states in memory.
+        seconds: the time after which "best" stops; it stops earlier if it can prove that nothing better exists.
+        moves: if given, "best" makes so many moves and reads no clock: the same arguments give the same plan.
+        seed: of its random numbers.
+        start: a plan to search from, too.
+
+    A budget that no plan fits gives a result whose status is "infeasible", not an exception. Ctrl-C interrupts it.
+    """
+    result = _core.make_plan(
+        trace._core,
+        bytes_of(budget, trace.peak),
+        planner,
+        count,
+        float(seconds),
+        moves,
+        seed,
+        None if start is None else start._core,
+    )
+    return PlanResult(result, trace)
+
+
+def curve(trace: Trace, *, points: int = 12, seconds: float = 30.0, seed: int = 1) -> Curve:
+    """Plans a number of budgets, from the smallest feasible one to the peak if nothing is forgotten."""
+    return Curve(_core.make_curve(trace._core, points, float(seconds), seed), trace)
+
+
+def simulate(trace: Trace, plan: Plan) -> dict[str, Any]:
+    """Executes a plan on a trace, action by action, and returns what it costs and needs, or the rule that it breaks."""
+    result: dict[str, Any] = json.loads(_core.simulate_json(trace._core, plan._core))
+    return result
+
+
+def planners() -> dict[str, str]:
+    """The names of all planners, each with a line that describes it."""
+    return _core.planners()
+
+
+def bytes_of(amount: int | str, peak: int | None = None) -> int:
+    """Returns bytes: of an int, of text like "2GiB", and, if there is a peak, of a multiple of it like "0.5x"."""
+    if isinstance(amount, bool) or not isinstance(amount, (int, str)):
+        raise TypeError(f"a budget is {amount!r}: it must be a number of bytes, or text like '2GiB' or '0.5x'")
+    if isinstance(amount, int):
+        if not 0 <= amount < 2**63:
+            raise ValueError(f"a budget is {amount}: it must be from 0 to 2^63 - 1 bytes")
+        return amount
+    if peak is None:
+        return _core.parse_bytes(amount)
+    return _core.parse_budget(amount, peak)
+
+
+__all__ = ["Curve", "Plan", "PlanResult", "Trace", "curve", "plan", "planners", "simulate"]

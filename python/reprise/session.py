@@ -1,0 +1,270 @@
+"""A session trains inside a byte budget."""
+from __future__ import annotations
+
+import html
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Generic, Literal, TypeVar
+
+import torch
+
+from . import _core
+from .planning import Curve, Plan, Trace, bytes_of, curve
+
+T = TypeVar("T")
+
+Verify = Literal["never", "first_time", "always"]
+Policy = Mapping[str, str] | Sequence[str]
+
+
+class Step:
+    """One step of a session, from `with session.step():`. Everything inside stays within the budget, bit for bit.
+
+    Steps of one thread do not overlap, and a step ends on the thread that began it.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._thread: int | None = None
+
+    def __enter__(self) -> Step:
+        if self._thread is not None:
+            raise ValueError("[session] step: this step has begun already; every step is a new `with session.step():`")
+        self._session._open()
+        self._thread = threading.get_ident()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._thread != threading.get_ident():
+            raise RuntimeError("[session] step: it must end on the thread that began it, and that has not happened yet")
+        self._session._close(failed=error is not None)
+
+
+class Session:
+    """Trains any model inside a hard byte budget.
+
+        session = reprise.Session(budget="2GiB")
+        for batch in loader:
+            with session.step():
+                loss = model(batch).loss
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+        print(session)
+
+    While a step is open, the operators of its thread are recorded. Tensors that autograd saves may be forgotten
+    (evicted), and are replayed (recomputed) when backward asks for them: the same bits, from the same operators, without
+    running your functions again. The budget counts all live bytes of torch's CPU allocator in the process, parameters,
+    gradients and optimizer state included, while a step is open; it is checked before every allocation.
+
+    Args:
+        budget: bytes, as an int or as text like "2GiB"; a multiple of what the model needs, like "0.5x", which two
+            plain steps measure first; None measures and limits nothing.
+        verify: when a rebuilt value is compared with the forgotten one, bit by bit: "first_time" for each recipe, "always"
+            or "never".
+        pack: masks and indices are packed without loss instead of forgotten.
+        planning_seconds: the time that the planner may spend on each new trace, on a thread of its own. 0: no plans.
+        plans: a folder in which plans are kept for the next run of the program.
+        policy: what is kept, forgotten or packed by hand: a dict from operators ("aten::mm", "aten::mul.Tensor") or
+            modules ("encoder.*", after `label_modules`) to "keep", "forget", "pack" or "decide"; or names of policies that
+            there are: "keep_products", "pack_random", "forget_cheap".
+        forget_everything: forgets every value that can be rebuilt, and rebuilds all of it: slow, and the strictest test.
+        name: of the session, in summaries and errors.
+    """
+
+    def __init__(
+        self,
+        budget: int | str | None = None,
+        *,
+        verify: Verify = "first_time",
+        pack: bool = True,
+        planning_seconds: float = 5.0,
+        plans: str | os.PathLike[str] | None = None,
+        policy: Policy | None = None,
+        forget_everything: bool = False,
+        name: str = "session",
+    ) -> None:
+        self._share = _share_of(budget)
+        self._plain_steps = 0
+        self._core = _core.Session(
+            budget=None if self._share else _limit(budget),
+            verify=verify,
+            pack=bool(pack),
+            planning_seconds=float(planning_seconds),
+            plans="" if plans is None else os.fspath(plans),
+            policy=_rules(policy),
+            forget_everything=bool(forget_everything),
+            name=name,
+        )
+
+    def step(self) -> Step:
+        """Returns a step, to be used with `with`."""
+        return Step(self)
+
+    @property
+    def budget(self) -> int | None:
+        """The budget in bytes from the next step on; None: no limit. It may be set to whatever the session takes."""
+        return self._core.get_budget()
+
+    @budget.setter
+    def budget(self, budget: int | str | None) -> None:
+        self._share = _share_of(budget)
+        self._plain_steps = 0
+        self._core.set_budget(None if self._share else _limit(budget))
+
+    @property
+    def enabled(self) -> bool:
+        """False: steps run plainly from the next one on; nothing is recorded or limited."""
+        return self._core.get_enabled()
+
+    @enabled.setter
+    def enabled(self, on: bool) -> None:
+        self._core.set_enabled(bool(on))
+
+    def summary(self) -> dict[str, Any]:
+        """Returns the numbers of the last step and of all steps so far. `str(session)` prints them for people."""
+        result: dict[str, Any] = json.loads(self._core.summary_json())
+        return result
+
+    def trace(self) -> Trace | None:
+        """Returns the trace of the last complete step that was recorded, or None if there is none yet."""
+        trace = self._core.trace()
+        return None if trace is None else Trace(trace)
+
+    def plan(self) -> Plan | None:
+        """Returns the plan for that trace, or None if there is none."""
+        plan = self._core.plan()
+        return None if plan is None else Plan(plan)
+
+    def follow(self, plan: Plan) -> None:
+        """Follows this plan, instead of planning, in steps whose trace it is valid for."""
+        self._core.follow(plan._core)
+
+    def curve(self, *, points: int = 12, seconds: float = 30.0) -> Curve:
+        """Plans a number of budgets for the last step: what each byte of budget is worth."""
+        return curve(self._known_trace(), points=points, seconds=seconds)
+
+    def report(self, path: str | os.PathLike[str], *, title: str = "A training step", seconds: float = 6.0) -> None:
+        """Writes an HTML page about the last step: memory over time, overhead against budget, and what was done to each
+        tensor. `seconds` is the time for the curve; 0: the page has none."""
+        self._core.write_report(os.fspath(path), title, float(seconds))
+
+    def wait_for_plan(self) -> None:
+        """Waits until no planning is under way. Ctrl-C interrupts it."""
+        self._core.wait_for_plan()
+
+    def label_modules(self, model: torch.nn.Module) -> None:
+        """Labels operators with the modules of this model, for policies and reports, from the next new trace on."""
+        self._core.label_modules({name: value.data for name, value in model.named_parameters()})
+
+    def touched(self, tensor: torch.Tensor) -> None:
+        """Declares that the program wrote into this tensor behind torch's back, as through `tensor.numpy()`. Call it
+        after the write, on the thread of the step."""
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"[session] touched: a {type(tensor).__name__} is no tensor")
+        self._core.touched(tensor)
+
+    def __str__(self) -> str:
+        return self._core.summary_text()
+
+    def __repr__(self) -> str:
+        budget = "no budget" if self.budget is None else _core.format_bytes(self.budget)
+        return f"<reprise.Session {self.summary()['name']!r}: {budget}>"
+
+    def _repr_html_(self) -> str:
+        lines = (line.split(":", 1) for line in str(self).splitlines() if line.strip())
+        rows = "".join("<tr>" + "".join(f"<td>{html.escape(part.strip())}</td>" for part in row) + "</tr>" for row in lines)
+        return f"<table>{rows}</table>"
+
+    def _known_trace(self) -> Trace:
+        trace = self.trace()
+        if trace is None:
+            raise ValueError(
+                "[session] no step was recorded from its first operator to the end of backward yet: run one first"
+            )
+        return trace
+
+    def _open(self) -> None:
+        self._core.open()
+
+    def _close(self, *, failed: bool) -> None:
+        self._core.close()
+        if self._share is None or failed or not self.enabled:
+            return
+        # The first step of most optimizers is not the largest: their state comes with it.
+        self._plain_steps += 1
+        if self._plain_steps == 2:
+            self._core.set_budget(_core.parse_budget(self._share, self.summary()["peak_last_step_bytes"]))
+            self._share = None
+
+
+class Measurement(Generic[T]):
+    """What `measure` found."""
+
+    def __init__(self, result: T, session: Session) -> None:
+        #: What the function returned.
+        self.result = result
+        summary = session.summary()
+        #: The most bytes that were live while it ran.
+        self.peak: int = summary["peak_last_step_bytes"]
+        #: The CPU time of the thread, in seconds.
+        self.seconds: float = summary["step_seconds"]
+        #: Its trace; None if there was no backward.
+        self.trace: Trace | None = session.trace()
+
+    def curve(self, *, points: int = 12, seconds: float = 30.0) -> Curve:
+        """Plans a number of budgets: what each byte of budget is worth."""
+        if self.trace is None:
+            raise ValueError("[measure] there is no trace: the function ran no backward")
+        return curve(self.trace, points=points, seconds=seconds)
+
+    def __repr__(self) -> str:
+        return f"<reprise.Measurement: peak {_core.format_bytes(self.peak)}, {self.seconds:.3f} s>"
+
+
+def measure(step: Callable[..., T], /, *args: Any, **kwargs: Any) -> Measurement[T]:
+    """Runs a training step once, plainly, and returns its peak, its time and its trace."""
+    session = Session(planning_seconds=0, name="measure")
+    with session.step():
+        result = step(*args, **kwargs)
+    return Measurement(result, session)
+
+
+def live_bytes() -> int:
+    """Returns the bytes of torch's CPU allocator that are live now, in the whole process."""
+    return _core.live_bytes()
+
+
+def fraction_of_memory(share: float) -> int:
+    """Returns this share of the memory that the process may use: of the limit of its control group, or else of the
+    machine's memory."""
+    return _core.fraction_of_memory(share)
+
+
+def _limit(budget: int | str | None) -> int | None:
+    return None if budget is None else bytes_of(budget)
+
+
+def _share_of(budget: int | str | None) -> str | None:
+    """The budget, if it is a multiple of what the model needs."""
+    if not isinstance(budget, str) or not budget.strip().lower().endswith("x"):
+        return None
+    _core.parse_budget(budget, 1)  # raises what is wrong with it
+    return budget
+
+
+def _rules(policy: Policy | None) -> list[tuple[str, str]]:
+    if policy is None:
+        return []
+    if isinstance(policy, Mapping):
+        return [(str(name), str(choice)) for name, choice in policy.items()]
+    if isinstance(policy, str):
+        return [(policy, "")]
+    if callable(policy):
+        raise TypeError("[session] option policy is a function: a policy in Python is a dict by names, see help(reprise.Session)")
+    return [(str(name), "") for name in policy]

@@ -1,0 +1,14 @@
+"""What all tests share: one thread for kernels, so that they are as fast beside other tests as alone."""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import os
+
+# Virtual machines exist that claim to have tiles, and plain torch ends with an illegal instruction there.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
+
+import torch
+
+torch.set_num_threads(1)

@@ -1,0 +1,221 @@
+"""Programs as people run them: forks, signals, the end of the interpreter, locks of others."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+BEGIN = """
+import os, signal, sys, threading, time
+import torch, reprise
+torch.set_num_threads(1)
+
+def train(session, steps=3):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(*(torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Tanh()) for _ in range(6)))
+    for _ in range(steps):
+        with session.step():
+            model(torch.randn(256, 64)).pow(2).mean().backward()
+    return model
+"""
+
+
+def run(program, *arguments, timeout=120, **environment):
+    """The exit code, what it printed, and its errors."""
+    done = subprocess.run(
+        [sys.executable, "-c", BEGIN + textwrap.dedent(program), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={**os.environ, **environment},
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_the_exit_code_is_kept_while_planning_is_under_way(code):
+    assert run(
+        """
+        session = reprise.Session(reprise.live_bytes() + (8 << 20), planning_seconds=60)
+        train(session)
+        sys.exit(int(sys.argv[1]))
+        """,
+        str(code),
+    ) == (code, "", "")
+
+
+def test_the_interpreter_ends_with_a_step_and_a_graph_that_are_alive():
+    assert run(
+        """
+        session = reprise.Session(forget_everything=True)
+        step = session.step()
+        step.__enter__()
+        kept = torch.randn(8, 8, requires_grad=True).exp().sin()
+        """
+    ) == (0, "", "")
+
+
+def test_waiting_for_a_plan_can_be_interrupted():
+    code, out, _ = run(
+        """
+        session = reprise.Session(reprise.live_bytes() + (1 << 20), planning_seconds=300)
+        try:
+            train(session, 1)
+        except reprise.BudgetError:
+            pass
+        session.budget = reprise.live_bytes() + (2 << 20)
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        start = time.time()
+        try:
+            session.wait_for_plan()
+            time.sleep(1)
+        except KeyboardInterrupt:
+            print("interrupted" if time.time() - start < 30 else "late")
+        """
+    )
+    assert (code, out) == (0, "interrupted\n")
+
+
+def test_workers_of_a_loader_are_forked_while_a_session_plans():
+    code, out, err = run(
+        """
+        class Data(torch.utils.data.Dataset):
+            def __len__(self):
+                return 8
+            def __getitem__(self, index):
+                return torch.rand(64) * 0 + index
+
+        session = reprise.Session(reprise.live_bytes() + (8 << 20), planning_seconds=2)
+        train(session)
+        for _ in range(3):
+            loader = torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=2)
+            print(sorted(int(batch[0, 0]) for batch in loader))
+            train(session, 1)
+        """
+    )
+    assert (code, out) == (0, "[0, 2, 4, 6]\n" * 3), err
+
+
+def test_a_child_of_a_fork_trains_in_a_session_of_its_own():
+    code, out, err = run(
+        """
+        session = reprise.Session(reprise.live_bytes() + (8 << 20), planning_seconds=5)
+        train(session)
+        child = os.fork()
+        if child == 0:
+            own = reprise.Session(forget_everything=True)
+            train(own)
+            own.wait_for_plan()
+            sys.exit(5)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """
+    )
+    assert (code, out) == (0, "5\n"), err
+
+
+@pytest.mark.parametrize("kind", ["tensor", "storage", "grad_fn"])
+def test_nobody_waits_for_a_lock_of_ours_with_the_interpreter_in_hand(kind):
+    code, out, err = run(
+        """
+        import weakref
+        x = torch.randn(64, 64, requires_grad=True)
+        session = reprise.Session(1 << 40, planning_seconds=0)
+        kept, begun = [], threading.Event()
+
+        def free():
+            begun.wait()
+            kept.pop()
+
+        def finalize():
+            begun.set()
+            time.sleep(0.3)
+
+        thread = threading.Thread(target=free)
+        thread.start()
+        with session.step():
+            y = x.exp()
+            kept.append({
+                "tensor": lambda: y.detach() * 2,
+                "storage": lambda: (y.detach() * 2).untyped_storage(),
+                "grad_fn": lambda: x.sin().grad_fn,
+            }[sys.argv[1]]())
+            weakref.finalize(y.untyped_storage(), finalize)
+            z = y.log()
+            del y
+            z.sum().backward()
+        thread.join()
+        print("no deadlock")
+        """,
+        kind,
+        timeout=60,
+    )
+    assert (code, out) == (0, "no deadlock\n"), err
+
+
+SCRIPT = """
+import sys
+import torch
+torch.set_num_threads(1)
+torch.manual_seed(0)
+model = torch.nn.Sequential(*(torch.nn.Sequential(torch.nn.Linear(128, 128), torch.nn.Tanh()) for _ in range(8)))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(5):
+    optimizer.zero_grad()
+    loss = model(torch.randn(512, 128)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    print(loss.item().hex())
+sys.exit(int(sys.argv[1]))
+"""
+
+
+def test_a_script_that_knows_nothing_of_it_is_run_within_a_budget(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    plain = subprocess.run([sys.executable, script, "4"], capture_output=True, text=True)
+    within = subprocess.run(
+        [sys.executable, "-m", "reprise", "run", "--budget", "3.2MiB", "--trace", tmp_path / "step.trace", script, "4"],
+        capture_output=True,
+        text=True,
+    )
+    assert (within.returncode, within.stdout) == (4, plain.stdout), within.stderr
+    assert "budget" in within.stderr and "replay" in within.stderr
+    assert (tmp_path / "step.trace").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(["--budget", "much", "x.py"], "much"), (["nowhere.py"], "there is no script 'nowhere.py'"), ([], "SCRIPT")],
+)
+def test_wrong_words_of_the_command_are_said(words, said):
+    done = subprocess.run([sys.executable, "-m", "reprise", "run", *words], capture_output=True, text=True)
+    assert done.returncode == 2 and said in done.stderr
+
+
+def test_the_doctor_says_that_replays_are_exact():
+    done = subprocess.run([sys.executable, "-m", "reprise", "doctor"], capture_output=True, text=True)
+    assert done.returncode == 0 and "the same bits" in done.stdout, done.stderr
+
+
+def test_the_command_plans_a_recorded_step(tmp_path):
+    import test_planning
+
+    test_planning.chain().write(tmp_path / "chain.trace")
+    command = [sys.executable, "-m", "reprise"]
+    planned = subprocess.run(
+        [*command, "plan", tmp_path / "chain.trace", "--budget", "0.5x", "--json"], capture_output=True, text=True
+    )
+    assert planned.returncode == 0 and '"status"' in planned.stdout, planned.stderr
+    assert "doctor" in subprocess.run(command, capture_output=True, text=True).stdout
+
+
+def test_every_program_of_the_documentation_runs():
+    page = (pathlib.Path(__file__).parents[2] / "docs/python.md").read_text()
+    programs = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(programs) >= 3
+    for program in programs:
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr

@@ -1,0 +1,336 @@
+"""What a session does beside being exact: budgets, errors, summaries, threads, and what goes wrong."""
+import contextlib
+import copy
+import gc
+import threading
+
+import models
+import pytest
+import torch
+from trained import train
+
+import reprise
+
+
+def deep(width=256, layers=8, rows=512):
+    """A model whose activations are most of what it needs."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(*(torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.Tanh()) for _ in range(layers)))
+    return model, torch.randn(rows, width)
+
+
+def run(model, x):
+    for parameter in model.parameters():
+        parameter.grad = None
+    model(x).pow(2).mean().backward()
+
+
+# ---- budgets ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_budget_is_bytes_or_text():
+    assert reprise.Session(1 << 30).budget == 1 << 30
+    assert reprise.Session("2GiB").budget == 2 << 30
+    assert reprise.Session("20 MB").budget == 20_000_000
+    assert reprise.Session().budget is None
+    session = reprise.Session("2GiB")
+    session.budget = "1GiB"
+    assert session.budget == 1 << 30
+    session.budget = None
+    assert session.budget is None
+
+
+@pytest.mark.parametrize("budget", ["much", "-3", "1.5.2GiB", "0.5xx", "", -1, 2**63])
+def test_a_budget_that_makes_no_sense_is_a_value_error(budget):
+    with pytest.raises(ValueError):
+        reprise.Session(budget)
+
+
+@pytest.mark.parametrize("budget", [1.5, True, b"2GiB", [1]])
+def test_a_budget_of_another_type_is_a_type_error(budget):
+    with pytest.raises(TypeError, match="a number of bytes, or text"):
+        reprise.Session(budget)
+
+
+def test_a_multiple_is_of_what_two_plain_steps_need():
+    model, x = deep(rows=2048)
+    session = reprise.Session("0.6x", planning_seconds=1)
+    for _ in range(2):
+        with session.step():
+            run(model, x)
+        plain = session.summary()["peak_last_step_bytes"]
+    assert session.budget == int(0.6 * plain)
+    for _ in range(2):
+        with session.step():
+            run(model, x)
+        assert session.summary()["peak_last_step_bytes"] <= session.budget
+
+
+def test_options_that_make_no_sense_are_value_errors_that_name_them():
+    for options, what in [
+        ({"verify": "sometimes"}, "verify is 'sometimes'"),
+        ({"planning_seconds": -1}, "planning_seconds is -1"),
+        ({"planning_seconds": float("nan")}, "planning_seconds is"),
+        ({"policy": {"aten::mm": "burn"}}, "policy has 'burn' for 'aten::mm'"),
+        ({"policy": ["keep_everything"]}, "policy has 'keep_everything'"),
+    ]:
+        with pytest.raises(ValueError, match=what):
+            reprise.Session(**options)
+    with pytest.raises(TypeError, match="a dict by names"):
+        reprise.Session(policy=lambda op: "keep")
+
+
+# ---- errors ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_budget_error_in_forward_has_its_facts_and_leaves_everything_usable():
+    model, x = deep()
+    there = reprise.live_bytes()
+    session = reprise.Session(there + 100_000)
+    with pytest.raises(reprise.BudgetError) as caught:
+        with session.step():
+            run(model, x)
+    error = caught.value
+    assert isinstance(error, reprise.SessionError) and isinstance(error, RuntimeError)
+    assert error.budget == there + 100_000
+    assert error.live + error.requested > error.budget
+    assert sum(held for _, held in error.pinned) == error.live
+    del error, caught
+    gc.collect()
+    assert reprise.live_bytes() <= there + 100_000
+    session.budget = None
+    with session.step():
+        run(model, x)
+
+
+def test_a_budget_error_in_a_node_of_backward_has_its_type_and_facts():
+    class Hungry(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, gradient):
+            torch.empty(1 << 28)
+            return gradient
+
+    x = torch.randn(8, requires_grad=True)
+    session = reprise.Session(reprise.live_bytes() + (1 << 20))
+    with pytest.raises(reprise.BudgetError) as caught:
+        with session.step():
+            Hungry.apply(x).sum().backward()
+    assert caught.value.requested > 1 << 28
+
+
+def test_a_write_behind_the_back_of_torch_is_a_mismatch_error():
+    x = torch.ones(4096, requires_grad=True)
+    session = reprise.Session(forget_everything=True, verify="always")
+    with pytest.raises(reprise.MismatchError):
+        with session.step():
+            y = x.exp()
+            y.detach().numpy()[:] = 5
+            y.sin().sum().backward()
+
+
+def test_a_write_that_is_told_is_no_error():
+    def gradient(session):
+        x = torch.ones(4096, requires_grad=True)
+        with session.step() if session else contextlib.nullcontext():
+            y = x * 2
+            y.detach().numpy()[:] = 5
+            if session:
+                session.touched(y)
+            y.exp().sin().sum().backward()
+        return x.grad
+
+    assert torch.equal(gradient(reprise.Session(forget_everything=True, verify="always")), gradient(None))
+    with pytest.raises(TypeError, match="is no tensor"):
+        reprise.Session().touched("y")
+
+
+def test_errors_of_the_program_keep_their_types_and_the_next_step_works():
+    class Fails(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, gradient):
+            raise KeyError("mine")
+
+    model, x = deep(layers=2)
+    session = reprise.Session(forget_everything=True)
+    with pytest.raises(KeyError, match="mine"):
+        with session.step():
+            Fails.apply(model(x)).sum().backward()
+    with pytest.raises(KeyboardInterrupt):
+        with session.step():
+            model(x)
+            raise KeyboardInterrupt
+    with session.step():
+        run(model, x)
+    assert session.summary()["steps"] == 3
+
+
+# ---- steps -----------------------------------------------------------------------------------------------------------
+
+
+def test_steps_of_one_thread_do_not_overlap():
+    session, other = reprise.Session(name="first"), reprise.Session()
+    with session.step():
+        with pytest.raises(ValueError, match="open step already, of session 'first'"):
+            with other.step():
+                pass
+    step = session.step()
+    with step:
+        pass
+    with pytest.raises(ValueError, match="begun already"):
+        with step:
+            pass
+
+
+def test_a_step_ends_on_the_thread_that_began_it():
+    session = reprise.Session()
+    step = session.step()
+    step.__enter__()
+    errors = []
+
+    def end():
+        try:
+            step.__exit__(None, None, None)
+        except RuntimeError as error:
+            errors.append(str(error))
+
+    thread = threading.Thread(target=end)
+    thread.start()
+    thread.join()
+    assert errors and "thread that began it" in errors[0]
+    step.__exit__(None, None, None)
+
+
+def test_two_threads_train_in_sessions_of_their_own():
+    def gradients(model, loss, session):
+        result = []
+        for step in range(3):
+            model.zero_grad()
+            with session.step() if session else contextlib.nullcontext():
+                loss(model, step).backward()
+            result.append([p.grad.clone() for p in model.parameters()])
+        return result
+
+    torch.manual_seed(7)
+    made = [models.convolutions() for _ in range(2)]
+    expected = [gradients(copy.deepcopy(model), loss, None) for model, loss in made]
+    sessions = [reprise.Session(forget_everything=True) for _ in made]
+    results = {}
+
+    def work(number):
+        results[number] = gradients(*made[number], sessions[number])
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number in range(2):
+        assert sessions[number].summary()["replays"] > 0
+        for plain, rebuilt in zip(expected[number], results[number], strict=True):
+            assert all(torch.equal(one, other) for one, other in zip(plain, rebuilt, strict=True))
+
+
+def test_sessions_that_come_and_go_leave_nothing_behind():
+    model, x = deep(layers=3)
+    run(model, x)
+    gc.collect()
+    there = reprise.live_bytes()
+    for _ in range(20):
+        session = reprise.Session(forget_everything=True)
+        with session.step():
+            run(model, x)
+        del session
+    gc.collect()
+    assert reprise.live_bytes() == there
+
+
+def test_a_session_may_be_dropped_with_its_step_open():
+    model, x = deep(layers=2)
+    step = reprise.Session(forget_everything=True).step()
+    step.__enter__()
+    run(model, x)
+    del step
+    gc.collect()
+    with reprise.Session().step():
+        run(model, x)
+
+
+def test_a_session_that_is_off_runs_steps_plainly():
+    model, x = deep(layers=2)
+    session = reprise.Session(forget_everything=True)
+    session.enabled = False
+    with session.step():
+        run(model, x)
+    assert session.summary()["replays"] == 0
+    assert not session.enabled
+
+
+# ---- what it tells ---------------------------------------------------------------------------------------------------
+
+
+def test_the_summary_the_trace_the_plan_and_the_report(tmp_path):
+    plain = train(models.transformer)
+    session = reprise.Session(plain.budget(0.6), planning_seconds=1, name="mine")
+    train(models.transformer, session, steps=4)
+    summary = session.summary()
+    assert summary["name"] == "mine" and summary["steps"] == 4
+    assert summary["followed_plan"]
+    assert "mine" in str(session) and "mine" in repr(session) and "<table>" in session._repr_html_()
+
+    trace, plan = session.trace(), session.plan()
+    assert trace.peak > session.budget >= plan.budget
+    assert reprise.simulate(trace, plan)["valid"]
+    trace.write(tmp_path / "step.trace")
+    assert reprise.Trace.read(tmp_path / "step.trace") == trace
+    session.report(tmp_path / "page.html", title="A page", seconds=0)
+    assert "A page" in (tmp_path / "page.html").read_text()
+    curve = session.curve(points=3, seconds=1)
+    assert len(curve.points) >= 2 and curve.svg().startswith("<svg")
+
+
+def test_there_is_no_curve_before_the_first_step():
+    with pytest.raises(ValueError, match="run one first"):
+        reprise.Session().curve()
+
+
+def test_measure_runs_a_step_once():
+    model, x = deep()
+    calls = []
+
+    def step():
+        calls.append(1)
+        run(model, x)
+        return "done"
+
+    measured = reprise.measure(step)
+    assert calls == [1] and measured.result == "done"
+    assert measured.peak > 8 * x.nbytes
+    assert measured.trace.peak <= measured.peak
+
+
+def test_policies_by_name():
+    model, x = deep()
+    session = reprise.Session(reprise.live_bytes() + (100 << 20), policy={"aten::tanh": "forget"}, planning_seconds=0)
+    with session.step():
+        run(model, x)
+    assert session.summary()["replays"] >= 7
+    labelled = reprise.Session(reprise.live_bytes() + (100 << 20), policy={"0.*": "keep"}, planning_seconds=0)
+    labelled.label_modules(model)
+    with labelled.step():
+        run(model, x)
+    modules = {operator.get("module", "") for operator in labelled.trace().to_dict()["operators"]}
+    assert "0.0" in modules
+
+
+def test_a_fraction_of_memory():
+    assert 0 < reprise.fraction_of_memory(0.25) < reprise.fraction_of_memory(1.0)
+    with pytest.raises(ValueError):
+        reprise.fraction_of_memory(2)
