@@ -11,7 +11,7 @@ What fails is answered with {"error": "..."}. `peak` is in bytes of the heap abo
 parameters exist and gradients do not; benchmarks/compare_meter counts them. `gradient_error` is null if every bit is that of
 the plain step, otherwise the largest difference as a share of the largest gradient of the same parameter.
 
-The models are those of live_models.cpp. A way is a word and its arguments:
+The models are those of training_models.cpp. A way is a word and its arguments:
 
     plain
     first K                 checkpoint() around each of the first K blocks

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "compare_sample.h"
+#include "training_figures.h"
 
 namespace reprise::benchmarks {
 

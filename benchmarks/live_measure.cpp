@@ -1,145 +1,136 @@
-#include "live_measure.h"
-
 #include <algorithm>
+#include <cmath>
 #include <iostream>
-#include <vector>
+#include <optional>
 
-#include "live_resident.h"
-#include "live_sides.h"
+#include "bench_live.h"
+#include "reprise/trace/amount.h"
+#include "torch/meter.h"
+#include "training_sides.h"
 
 namespace reprise::benchmarks {
+using namespace internal;
 namespace {
 
 constexpr int least_repetitions = 5;
 constexpr double close_enough = 0.03;  // the quartiles of the ratio to each other
 
-// Measures anything against the plain samples before and after it.
-class BetweenPlain {
- public:
-  BetweenPlain(Sides& sides, int steps) : sides_(sides), steps_(steps), before_(sides.plain(steps)) {}
+void take_ground(const LiveSettings& settings, Bytes level, Bytes plain_peak, LiveReport& report) {
+  report.model = settings.model;
+  report.optimizer = settings.optimizer;
+  report.level = level;
+  report.plain_peak = plain_peak;
+  report.budget = parse_budget(settings.budget, plain_peak);
+}
 
-  template <typename Sample>
-  double ratio(const Sample& sample) {
-    const double seconds = sample();
-    const double after = sides_.plain(steps_);
-    const double result = seconds / ((before_ + after) / 2);
-    plain_.push_back(after / steps_);
-    before_ = after;
-    return result;
-  }
-  [[nodiscard]] double plain_seconds() const { return spread_of(plain_).median; }
-
- private:
-  Sides& sides_;
-  int steps_;
-  double before_;
-  std::vector<double> plain_;
-};
+int steps_in_a_sample(const LiveSettings& settings, double plain_seconds) {
+  constexpr double sample_seconds = 0.1, most = 16;
+  if (settings.steps > 0) return settings.steps;
+  return static_cast<int>(std::clamp(std::ceil(sample_seconds / plain_seconds), 1.0, most));
+}
 
 // The first step of a session has no plan and no trace. One step is a single measurement, so several sessions take
 // theirs; the last of them is the one that goes on.
-Session first_steps(Sides& sides, const Settings& settings, Report& report) {
-  constexpr int most_sessions = 15;
-  const int sessions = std::clamp(sides.steps_per_sample(), 5, most_sessions);
-  // These are not asked for a plan that is any good, only to take the same way as one that is.
-  const auto hardly_any = std::min(settings.session.planning_time, std::chrono::milliseconds(1));
-  BetweenPlain between(sides, 1);
-  std::vector<double> ratios;
-  for (int i = 1; i < sessions; ++i) {
-    Session session = sides.session(sides.ground().budget, hardly_any);
-    ratios.push_back(between.ratio([&] { return sides.reprise(session, 1); }));
+Session first_steps(Sides& sides, const LiveSettings& settings, LiveReport& report) {
+  constexpr int least_sessions = 5, most_sessions = 15;
+  const int sessions = std::clamp(report.steps_per_sample, least_sessions, most_sessions);
+  std::optional<Session> session;
+  Plain plain;
+  Round round([&] { return sides.plain(); }, 1, plain);
+  round.add([&] { return sides.reprise(*session); }, report.first);
+  for (int i = 1; i <= sessions; ++i) {
+    SessionOptions options = settings.session;
+    // All but the last are not asked for a plan that is any good, only to take the same way as one that is.
+    if (i < sessions) options.planning_time = std::min(options.planning_time, std::chrono::milliseconds(1));
+    session.reset();
+    session.emplace(sides.session(options, report.budget));
+    round.run();
   }
-  Session session = sides.session(sides.ground().budget, settings.session.planning_time);
-  ratios.push_back(between.ratio([&] { return sides.reprise(session, 1); }));
-  report.first = spread_of(ratios);
-  std::cerr << "first step: " << report.first->median << '\n';
-  return session;
+  report.every_step.add(report.first.steps);
+  std::cerr << "first step: " << spread_of(report.first.ratios).median << '\n';
+  return std::move(*session);
 }
 
-// Costs become what they are without cold caches, and the plan is made.
-void settle(Sides& sides, const Settings& settings, Session& session) {
-  constexpr int least = 4, most = 12;
-  const bool plans = settings.session.planning_time.count() > 0;
-  for (int i = 1; i <= most; ++i) {
-    sides.reprise(session, 1);
-    if (i >= least && (!plans || session.summary().followed_plan)) return;
+void repeat(Sides& sides, const LiveSettings& settings, Session& session, LiveReport& report) {
+  const int steps = report.steps_per_sample;
+  Round round([&] { return sides.plain(steps); }, 1, report.plain);
+  if (settings.region > 0) {
+    report.region_blocks = settings.region;
+    round.add([&] { return sides.rerun({.every = settings.region}, steps); }, report.region.emplace());
   }
-  std::cerr << "no plan was followed in " << most << " steps\n";
-}
-
-void repeat(Sides& sides, const Settings& settings, Session& session, Report& report) {
-  BetweenPlain between(sides, sides.steps_per_sample());
-  std::vector<double> ratios, again, regions, replay_seconds, pack_seconds;
-  while (report.repetitions < settings.repetitions) {
-    ++report.repetitions;
-    if (settings.region > 0) regions.push_back(between.ratio([&] { return sides.region(); }));
-    ratios.push_back(between.ratio([&] { return sides.reprise(session); }));
-    const Summary summary = session.summary();
-    replay_seconds.push_back(summary.replay_seconds);
-    pack_seconds.push_back(summary.pack_seconds);
-    report.followed_plan = report.followed_plan && summary.followed_plan;
-    again.push_back(between.ratio([&] { return sides.plain(); }));
+  round.add([&] { return sides.reprise(session, steps); }, report.reprise);
+  round.add_plain_again();
+  for (Spread ratio; report.repetitions < settings.repetitions;) {
+    round.run();
     sides.advance();
+    ++report.repetitions;
+    report.summary = session.summary();
+    report.replay_seconds.push_back(report.summary.replay_seconds);
+    report.pack_seconds.push_back(report.summary.pack_seconds);
+    report.followed_plan = report.followed_plan && report.summary.followed_plan;
 
-    report.ratio = spread_of(ratios);
-    std::cerr << "repetition " << report.repetitions << ": ratio " << ratios.back() << ", plain again " << again.back();
-    if (!regions.empty()) std::cerr << ", regions " << regions.back();
-    std::cerr << ", median " << report.ratio.median << '\n';
-    if (report.repetitions >= least_repetitions && report.ratio.high - report.ratio.low <= close_enough) break;
+    ratio = spread_of(report.reprise.ratios);
+    std::cerr << "repetition " << report.repetitions << ": ratio " << report.reprise.ratios.back() << ", plain again "
+              << report.plain.again.ratios.back();
+    if (report.region) std::cerr << ", regions " << report.region->ratios.back();
+    std::cerr << ", median " << ratio.median << '\n';
+    if (report.repetitions >= least_repetitions && ratio.high - ratio.low <= close_enough) break;
   }
-  report.plain_again = spread_of(again);
-  report.plain_seconds = between.plain_seconds();
-  report.replay_seconds = spread_of(replay_seconds).median;
-  report.pack_seconds = spread_of(pack_seconds).median;
-  if (!regions.empty()) report.region = Report::Region{settings.region, spread_of(regions), 0, true, true};
+  report.every_step.add(report.reprise.steps);
 }
 
-void take_summary(const Summary& summary, const Ground& ground, Report& report) {
-  report.replays = summary.replays;
-  report.forgotten = summary.forgotten_last_step;
-  report.packed = summary.packed_last_step;
-  if (summary.promised_peak) report.promised_peak = *summary.promised_peak - ground.level;
-  report.promised_overhead = summary.promised_overhead;
-  report.gap = summary.gap;
-  report.divergences = summary.divergences;
-  report.verified = summary.verified;
-}
-
-void take_tally(const Sides::Tally& tally, Report& report) {
-  report.peak = tally.peak;
-  report.level_growth = tally.level_growth;
-  report.bit_equal = tally.bit_equal;
-  report.planning_seconds = tally.planning_seconds;
-  if (!report.region) return;
-  report.region->peak = tally.region_peak;
-  report.region->gradients_equal = tally.region_gradients_equal;
-  report.region->buffers_equal = tally.region_buffers_equal;
+// A share needs the plain peak, and that a plain step. Bytes do not: then the side is really alone.
+void ground_alone(const LiveSettings& settings, Training& training, LiveReport& report) {
+  const bool is_share = settings.budget.ends_with("x") || settings.budget.ends_with("X");
+  if (settings.only != "reprise") {
+    report.level = meter::live();
+  } else if (is_share) {
+    const StepResult plain = training.plain();
+    take_ground(settings, plain.level, plain.peak - plain.level, report);
+  } else {
+    take_ground(settings, meter::live(), 0, report);
+  }
 }
 
 }  // namespace
 
-Report measure(const Settings& settings) {
-  Sides sides(settings);
-  const Ground& ground = sides.ground();
-  std::cerr << settings.model << ": plain peak " << ground.plain_peak << " bytes above a level of " << ground.level
-            << ", budget " << ground.budget << '\n';
-  Report report;
-  report.model = settings.model;
-  report.optimizer = settings.optimizer;
-  report.level = ground.level;
-  report.plain_peak = ground.plain_peak;
-  report.budget = ground.budget;
-  report.steps_per_sample = sides.steps_per_sample();
+void measure(const LiveSettings& settings, LiveReport& report) {
+  Sides sides(settings.model, settings.optimizer);
+  take_ground(settings, sides.level(), sides.plain_peak(), report);
+  report.steps_per_sample = steps_in_a_sample(settings, sides.plain_seconds());
+  std::cerr << settings.model << ": plain peak " << report.plain_peak << " bytes above a level of " << report.level
+            << ", budget " << report.budget << '\n';
   Session session = first_steps(sides, settings, report);
-  settle(sides, settings, session);
+  report.every_step.add(sides.settle(session, settings.session.planning_time));
   repeat(sides, settings, session, report);
-  take_summary(session.summary(), ground, report);
-  take_tally(sides.tally(), report);
-  if (const auto growth = growth_of_child(arguments_of_child(settings, ground.budget))) {
-    report.resident_growth = growth->resident;
-    report.anonymous_growth = growth->anonymous;
+  report.level_growth = sides.level_growth();
+  report.planning_seconds = sides.planning_seconds();
+  report.growth = growth_of_child(arguments_of_child(settings, report.budget));
+}
+
+void run_only(const LiveSettings& settings, LiveReport& report) {
+  Training training(settings.model, settings.optimizer);
+  ground_alone(settings, training, report);
+  std::optional<ResidentWatch> watch;
+  if (settings.resident) {
+    meter::give_back();
+    watch.emplace();
   }
-  return report;
+  std::optional<Session> session;
+  if (settings.only != "plain") {
+    SessionOptions options = settings.session;
+    options.budget = settings.only == "record" ? no_limit : report.level + report.budget;
+    session.emplace(options);
+  }
+  for (int i = 0; i < settings.only_steps; ++i) {
+    if (!session) {
+      training.plain();
+      continue;
+    }
+    training.reprise(*session);
+    session->wait_for_plan();
+  }
+  if (watch) write_growth(watch->growth());
 }
 
 }  // namespace reprise::benchmarks

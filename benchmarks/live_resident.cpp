@@ -65,7 +65,7 @@ void write_growth(const Growth& growth) {
 }
 
 std::optional<Growth> growth_of_child(const std::vector<std::string>& arguments) {
-  std::vector<std::string> words{"bench_live"};
+  std::vector<std::string> words{"bench_training"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());

@@ -4,8 +4,10 @@
 #include <string>
 #include <utility>
 
-#include "live_measure.h"
-#include "live_sides.h"
+#include "bench_live.h"
+#include "reprise/torch/errors.h"
+#include "reprise/trace/error.h"
+#include "training_sides.h"
 
 namespace reprise::benchmarks {
 namespace {
@@ -14,19 +16,18 @@ constexpr Bytes precision = 1000;  // the last step of the search is this part o
 
 class Search {
  public:
-  explicit Search(const Settings& settings)
-      : settings_(settings), sides_(settings), high_(sides_.ground().plain_peak) {}
+  explicit Search(const LiveSettings& settings)
+      : settings_(settings), sides_(settings.model, settings.optimizer), high_(sides_.plain_peak()) {}
 
   SmallestReport run() {
     report_.model = settings_.model;
     report_.optimizer = settings_.optimizer;
-    report_.level = sides_.ground().level;
-    report_.plain_peak = sides_.ground().plain_peak;
+    report_.level = sides_.level();
+    report_.plain_peak = sides_.plain_peak();
     probe(high_);  // what plain needs must be enough
     while (high_ - low_ > high_ / precision) probe(next());
     report_.budget = high_;
     report_.largest_failed = low_;
-    report_.bit_equal = sides_.tally().bit_equal;
     return report_;
   }
 
@@ -47,25 +48,24 @@ class Search {
   void probe(Bytes budget) {
     constexpr int steps = 3;
     ++report_.points;
-    Session session = sides_.session(sides_.ground().plain_peak, settings_.session.planning_time);
-    sides_.reprise(session, 1);
-    session.budget(sides_.ground().level + budget);
-    session.wait_for_plan();
-    sides_.begin_peak();
+    Session session = sides_.session(settings_.session, report_.plain_peak);
+    Sample sample = sides_.reprise(session);
+    session.budget(report_.level + budget);
     try {
-      sides_.reprise(session, steps);
-    } catch (const NotKept& error) {
+      sample = sides_.reprise(session, steps);
+    } catch (const BudgetError& error) {
       failed(budget, error.what());
       hint_ = above_level(error.facts().smallest_feasible ? error.facts().smallest_feasible
                                                           : session.summary().smallest_feasible);
       return;
     }
-    if (sides_.tally().peak > budget || !sides_.tally().bit_equal) {
+    report_.bit_equal = report_.bit_equal && sample.bit_equal();
+    if (sample.peak > budget || !sample.bit_equal()) {
       failed(budget, "the steps ended, but not within the budget and bit-equal");
       return;
     }
     high_ = budget;
-    report_.peak = sides_.tally().peak;
+    report_.peak = sample.peak;
     std::cerr << "point " << report_.points << ": " << budget << " kept\n";
   }
 
@@ -82,7 +82,7 @@ class Search {
     return *bytes - report_.level;
   }
 
-  const Settings& settings_;
+  const LiveSettings& settings_;
   Sides sides_;
   Bytes low_ = 0;  // not kept
   Bytes high_;     // kept
@@ -93,7 +93,7 @@ class Search {
 
 }  // namespace
 
-SmallestReport find_smallest(const Settings& settings) {
+SmallestReport find_smallest(const LiveSettings& settings) {
   return Search(settings).run();
 }
 

@@ -5,7 +5,10 @@
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 highsbox_version=1.15.1
+matplotlib_version=3.11.2
 torch_version=2.13.0
+clang_format_version=14.0.6  # as Debian has it; others format the same style in other ways
+clang_tidy_version=18.1.8
 
 say() { printf 'reprise: %s\n' "$*" >&2; }
 
@@ -52,6 +55,8 @@ in_prefixes() {
   return 1
 }
 
+has_petsc() { compgen -G '/usr/lib/petscdir/petsc*/*/lib/pkgconfig/PETSc.pc' >/dev/null; }
+
 # Looking for the file itself takes no time, and finds what was installed by other means than apt-get, too.
 has_header() { in_prefixes "include/$1" /usr /usr/local >/dev/null; }
 
@@ -72,7 +77,8 @@ need_for_testing() {
   wish ccache "what was compiled once is not compiled again" has_command ccache
   wish chromium "a real browser, for the tests of the report" has_command chromium
   wish openmpi-bin "starts the example that trains on two ranks" has_command mpirun
-  wish libopenmpi-dev "MPI, for that example" has_command mpicxx
+  wish libopenmpi-dev "MPI, for that example and two others" has_command mpicxx
+  wish libpetsc-real-dev "PETSc, for the example of a solver's adjoint" has_petsc
   wish pkg-config "one of the ways to use Reprise that are tested" has_command pkg-config
   wish dpkg-dev "says what the Debian package depends on" has_command dpkg-shlibdeps
 }
@@ -148,6 +154,20 @@ prepare_highs() {
     say "HiGHS cannot be had (see build/highsbox.log): planning works, bounds are weaker"
 }
 
+# ---- matplotlib ------------------------------------------------------------------------------------------------------
+
+has_matplotlib() { compgen -G "$root/.venv/lib/python3*/site-packages/matplotlib-$matplotlib_version.dist-info" >/dev/null; }
+
+install_matplotlib() { into_venv "matplotlib==$matplotlib_version" && has_matplotlib; }
+
+# Never fails: the page of ./bench compare has its tables without.
+prepare_matplotlib() {
+  if has_matplotlib || failed_today matplotlib; then return 0; fi
+  say "installing matplotlib $matplotlib_version into .venv: draws the picture of ./bench compare"
+  install_into_venv matplotlib install_matplotlib ||
+    say "matplotlib cannot be had (see build/matplotlib.log): the page gets no new picture"
+}
+
 # ---- LibTorch --------------------------------------------------------------------------------------------------------
 
 torch=""  # the folder that has LibTorch's include, lib and share/cmake; empty: none
@@ -192,6 +212,83 @@ prepare_torch() {
   say "installing torch $torch_version into .venv: LibTorch, which Reprise trains with (200 MB and more to download)"
   install_into_venv torch install_torch
 }
+
+# ---- the Python package --------------------------------------------------------------------------------------------
+
+# Where it is installed to be run and tested: an environment of its own, which sees the torch that was found and has what
+# torch imports, and what builds and tests the package.
+python_home=$root/build/python
+python_packages=(numpy==2.4.6 typing_extensions==4.16.0 sympy==1.14.0 networkx==3.6.1 jinja2==3.1.6 fsspec==2026.9.0
+  filelock==4.2.10 scikit-build-core==1.1.1 pytest==9.2.0 mypy==2.4.1)
+python_wishes=(transformers==5.22.2 accelerate==1.15.0 lightning==2.6.6)  # whose training loops are tried; else these tests are skipped
+
+# in_python_home ARGUMENT...: pip install into it.
+in_python_home() {
+  PIP_DEFAULT_TIMEOUT=${PIP_DEFAULT_TIMEOUT:-20} python3 -m pip --python "$python_home/bin/python" install --retries 1 "$@"
+}
+
+make_python_home() {
+  local stamp=$python_home/packages
+  local wanted="$torch ${python_packages[*]} ${python_wishes[*]}"
+  if [[ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]]; then
+    rm -rf "$python_home"
+    python3 -m venv --without-pip "$python_home" || return
+    dirname "$torch" >"$(echo "$python_home"/lib/python3*/site-packages)/torch.pth"
+    in_python_home --only-binary :all: "${python_packages[@]}" || return
+    "$python_home/bin/python" -c 'import torch' || return
+    in_python_home --only-binary :all: "${python_wishes[@]}" || true
+    printf '%s' "$wanted" >"$stamp"
+  fi
+}
+
+# Fails if it cannot be had: then there is no torch for Python, or a package is missing.
+prepare_python_home() {
+  if failed_today python; then return 1; fi
+  if [[ ! -e $python_home/packages ]]; then say "installing ${python_packages[*]} ${python_wishes[*]} into build/python: for the Python package"; fi
+  install_into_venv python make_python_home
+}
+
+# install_python_package PRESET: builds the source distribution, of that and the libraries of the preset, which are there,
+# the wheel, and installs that.
+install_python_package() {
+  local wheels=$root/build/wheel
+  rm -rf "$wheels"
+  (
+    cd "$root" &&
+      "$python_home/bin/python" -c 'import sys, scikit_build_core.build as b; b.build_sdist(sys.argv[1])' "$wheels" &&
+      python3 -m pip --python "$python_home/bin/python" wheel "$wheels"/*.tar.gz --no-build-isolation --no-deps --wheel-dir "$wheels" \
+        -C "build-dir=$root/build/$1_python" -C "cmake.define.REPRISE_BUILT=$root/build/$1" \
+        -C "cmake.define.REPRISE_HIGHS_LIBRARY=$highs" &&
+      in_python_home --no-deps --force-reinstall "$wheels"/*.whl
+  ) >"$root/build/wheel.log" 2>&1 || {
+    cat "$root/build/wheel.log" >&2
+    return 1
+  }
+}
+
+# ---- what looks at the sources ---------------------------------------------------------------------------------------
+
+# find_tool NAME VERSION: the first of the machine's own and the one in .venv that has this version, as `tool`.
+find_tool() {
+  local name major=${2%%.*}
+  for name in "$1-$major" "$1" "$root/.venv/bin/$1"; do
+    if "$name" --version 2>/dev/null | grep -q "version $major[.]"; then
+      tool=$name
+      return 0
+    fi
+  done
+  return 1
+}
+
+# install_tool NAME VERSION
+install_tool() {
+  if failed_today "$1"; then return 1; fi
+  say "installing $1 $2 into .venv"
+  install_into_venv "$1" into_venv --no-deps "$1==$2"
+}
+
+# has_tool NAME VERSION: whether there is one, after installing it if there is none.
+has_tool() { find_tool "$@" || { one_at_a_time install_tool "$@" && find_tool "$@"; }; }
 
 # ---- building --------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Checks that every room includes only what the table of rooms in docs/architecture.md allows it, and that public
-headers include only public headers. Prints one line for each include that breaks a rule; exit code 1 if there is one."""
+"""Checks includes against the tables in docs/architecture.md: every room includes only what the table of rooms allows
+it, every file of src/torch only files that stand before it in the table of layers, and public headers only public
+headers. And the names of files: one name means one file, so that a name is enough to find it. Prints one line for each
+that breaks a rule; exit code 1 if there is one."""
 import pathlib
 import re
 import sys
@@ -42,12 +44,49 @@ def broken_rules(rooms):
                     yield f"{where} includes {name}: a public header may include only public headers"
 
 
+def read_layers():
+    """The place of each file of src/torch in the table of layers: 'meter.h': 7, 'meter.cpp': 7."""
+    text = (root / "docs/architecture.md").read_text()
+    table = text[text.index("| layer | files |"):].split("\n\n")[0]
+    places = {}
+    for name in re.findall(r"`([\w.]+)`", table):
+        for file in [name] if "." in name else [name + ".h", name + ".cpp"]:
+            places[file] = len(places)
+    return places
+
+
+def broken_layers(places):
+    for file in sorted((root / "src/torch").glob("*.*")):
+        if file.suffix not in {".h", ".cpp"}:
+            continue
+        if file.name not in places:
+            yield f"src/torch/{file.name} is not in the table of layers"
+            continue
+        for name in re.findall(r'^#include "torch/([^"]+)"', file.read_text(), re.MULTILINE):
+            if name.endswith(".h") and pathlib.Path(name).stem != file.stem and places[name] > places[file.name]:
+                yield f"src/torch/{file.name} includes torch/{name}, which stands in a layer above it"
+    for name in places:
+        if not list((root / "src/torch").glob(pathlib.Path(name).stem + ".*")):
+            yield f"{name} is in the table of layers, and not in src/torch"
+
+
+def doubled_names():
+    places = {}
+    for folder in ["include", "src", "tests", "tools", "benchmarks", "examples", "python", "scripts"]:
+        for file in sorted((root / folder).rglob("*.*")):
+            if file.suffix in {".h", ".cpp", ".py"} and not file.name.startswith("__"):
+                places.setdefault(file.name, []).append(str(file.relative_to(root)))
+    for name, files in places.items():
+        if len(files) > 1:
+            yield f"{name} is the name of {len(files)} files: {', '.join(files)}"
+
+
 def main():
-    rooms = read_table()
-    if len(rooms) < 8:
-        sys.exit("docs/architecture.md has no table of rooms that could be read")
-    broken = list(broken_rules(rooms))
-    print("\n".join(broken) or f"{len(rooms)} rooms include what they may")
+    rooms, places = read_table(), read_layers()
+    if len(rooms) < 8 or len(places) < 60:
+        sys.exit("docs/architecture.md has no tables of rooms and layers that could be read")
+    broken = [*broken_rules(rooms), *broken_layers(places), *doubled_names()]
+    print("\n".join(broken) or f"{len(rooms)} rooms and the layers of torch/ include what they may, and every file has a name of its own")
     sys.exit(1 if broken else 0)
 
 

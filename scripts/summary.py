@@ -2,7 +2,8 @@
 
 The folder it is given has parts.tsv (name, exit code, microseconds) and, for a part that is a run of ctest, NAME.xml.
 A part without such a file counts as one test; a build only if it fails. Where a test of ctest is a whole suite of
-GoogleTest, what GoogleTest wrote into the folder of the build has its single tests.
+GoogleTest, what GoogleTest wrote into the folder of the build has its single tests. NAME.again.xml is of a second run of
+what failed: what passes there is unstable, and is named as such.
 """
 
 import sys
@@ -26,7 +27,12 @@ def cases_of(report: Path):
 
 def tests_of(report: Path, suites: Path):
     """(name, outcome, seconds) of every single test."""
+    again = report.with_suffix(".again.xml")
+    passed_again = {name for _, name, outcome, _ in cases_of(again) if outcome == "passed"} if again.exists() else set()
     for _, name, outcome, seconds in cases_of(report):
+        if outcome == "failed" and name in passed_again:
+            yield name, "unstable", seconds
+            continue
         suite = suites / f"{name.replace('/', '_')}.xml"
         tests = [(f"{of}.{test}", *rest) for of, test, *rest in cases_of(suite)] if suite.exists() else []
         yield from tests
@@ -36,7 +42,7 @@ def tests_of(report: Path, suites: Path):
 
 
 def main(folder: Path) -> int:
-    names = {"passed": [], "failed": [], "skipped": []}
+    names = {"passed": [], "failed": [], "skipped": [], "unstable": []}
     seconds = []
     for line in (folder / "parts.tsv").read_text().splitlines():
         part, code, microseconds = line.split("\t")
@@ -57,13 +63,14 @@ def main(folder: Path) -> int:
     print("\nThe ten slowest parts:")
     for time, name in sorted(seconds, reverse=True)[:10]:
         print(f"  {time:8.2f} s  {name}")
-    for outcome in ("skipped", "failed"):
+    for outcome in ("skipped", "unstable", "failed"):
         if names[outcome]:
-            print(f"\n{outcome.capitalize()}:")
+            print("\n" + ("Unstable, failed and passed when run once more:" if outcome == "unstable" else f"{outcome.capitalize()}:"))
             for name in names[outcome]:
                 print(f"  {name}")
 
     passed, failed, skipped = (len(names[outcome]) for outcome in ("passed", "failed", "skipped"))
+    passed += len(names["unstable"])
     ran = passed + failed
     print(f"\n{100 * passed // max(ran, 1)}% tests passed, {failed} tests failed out of {ran}")
     print(f"{passed} passed, {failed} failed, {skipped} skipped")

@@ -1,12 +1,10 @@
-#include "live_models.h"
+#include "training_models.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <tuple>
 #include <utility>
 
-#include "live_region.h"
 #include "reprise/trace/error.h"
 
 namespace reprise::benchmarks {
@@ -15,6 +13,21 @@ namespace {
 namespace nn = torch::nn;
 namespace F = torch::nn::functional;
 using torch::Tensor;
+
+// One block of a chain: a tensor in, a tensor out.
+using Block = std::function<Tensor(const Tensor&)>;
+
+// Runs blocks one after the other.
+Tensor run_chain(const std::vector<Block>& blocks, Tensor x, const Regions& regions) {
+  const auto all = static_cast<std::int64_t>(blocks.size());
+  const std::int64_t in_regions = regions.none() ? 0 : std::min(regions.blocks, all);
+  for (std::int64_t first = 0; first < in_regions; first += regions.every) {
+    const std::vector<Block> part(blocks.begin() + first, blocks.begin() + std::min(first + regions.every, in_regions));
+    x = tools::rerun([part](const Tensor& in) { return run_chain(part, in, {}); }, x);
+  }
+  for (std::int64_t i = in_regions; i < all; ++i) x = blocks[static_cast<std::size_t>(i)](x);
+  return x;
+}
 
 // Blocks of a chain out of modules: `x = block(x)`.
 template <typename Pointers>
@@ -192,7 +205,7 @@ struct UNet : nn::Module {
   }
   Tensor forward(const Tensor& images, const Tensor& classes, const Regions& regions) {
     const auto run = [&regions](std::function<Tensors(const Tensors&)> level, const Tensors& inputs) {
-      return regions.none() ? level(inputs)[0] : region(std::move(level), inputs)[0];
+      return regions.none() ? level(inputs)[0] : tools::rerun(std::move(level), inputs)[0];
     };
     Tensor x = images;
     std::vector<Tensor> skips;
@@ -248,7 +261,7 @@ struct Lstm : nn::Module {
     } else {
       for (std::int64_t t = 0; t < x.size(0); t += regions.every) {
         const Tensor part = x.slice(0, t, std::min(t + regions.every, x.size(0)));
-        state = region([this](const Tensors& in) { return segment(in); }, {part, state[0], state[1]});
+        state = tools::rerun([this](const Tensors& in) { return segment(in); }, {part, state[0], state[1]});
       }
     }
     h = state[0];
@@ -350,7 +363,7 @@ Model make_model(const std::string& name) {
     model.name = name;
     return model;
   }
-  throw BadOption("[bench live] there is no model '" + name + "'");
+  throw BadOption("[bench] there is no model '" + name + "'");
 }
 
 }  // namespace reprise::benchmarks

@@ -1,4 +1,4 @@
-#include "live_bits.h"
+#include "training_bits.h"
 
 #include <algorithm>
 #include <cmath>

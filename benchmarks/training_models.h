@@ -1,4 +1,4 @@
-// The models that ./bench live trains: gpt, gpt-sdpa, resnet, unet and lstm word for word as the Python peers have
+// The models that are trained: gpt, gpt-sdpa, resnet, unet and lstm word for word as the Python peers have
 // them, so that peaks and ratios can be compared; lstm-small, mlp and transformer beside them.
 #pragma once
 
@@ -6,13 +6,23 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "live_region.h"
+#include "libtorch/rerun.h"
 
 namespace reprise::benchmarks {
+
+using tools::Tensors;
+
+// Which blocks of a model are in regions that are run again in backward.
+struct Regions {
+  std::int64_t every = 0;                                          // so many make one; 0: no regions
+  std::int64_t blocks = std::numeric_limits<std::int64_t>::max();  // only the first so many are in regions
+  [[nodiscard]] bool none() const { return every == 0 || blocks == 0; }
+};
 
 struct Model {
   std::string name;

@@ -13,9 +13,9 @@
 #include <optional>
 #include <string>
 
-#include "live_bits.h"
-#include "live_models.h"
 #include "reprise/torch/session.h"
+#include "training_bits.h"
+#include "training_models.h"
 
 namespace reprise::benchmarks {
 
@@ -29,7 +29,12 @@ struct StepResult {
 struct Outcome {
   Bits gradients;  // with the loss, the generator and, with an optimizer, the parameters and its state
   Bits buffers;
+  // The name of the first tensor that differs; none: all are the same.
+  [[nodiscard]] std::optional<std::string> first_difference(const Outcome&) const;
 };
+
+// Before anything else of LibTorch is used: all sides have the same heap, and as many threads.
+void begin_process(int threads, bool denormals);
 
 class Training {
  public:
@@ -38,7 +43,7 @@ class Training {
   ~Training();
 
   StepResult plain();
-  StepResult region(const Regions&);
+  StepResult rerun(const Regions&);
   StepResult reprise(Session&);
 
   // Of the last step.

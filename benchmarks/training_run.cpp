@@ -1,4 +1,4 @@
-#include "live_training.h"
+#include "training_run.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <time.h>
@@ -34,7 +34,7 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(const std::string& name,
   }
   if (name == "adam")
     return std::make_unique<torch::optim::Adam>(std::move(parameters), torch::optim::AdamOptions(1e-3));
-  throw BadOption("[bench live] there is no optimizer '" + name + "'");
+  throw BadOption("[bench] there is no optimizer '" + name + "'");
 }
 
 // What the optimizer has for this parameter; nullptr: nothing, its gradient was never defined.
@@ -45,6 +45,17 @@ State* state_of(torch::optim::Optimizer& optimizer, const torch::Tensor& paramet
 }
 
 }  // namespace
+
+std::optional<std::string> Outcome::first_difference(const Outcome& other) const {
+  const auto different = gradients.first_difference(other.gradients);
+  return different ? different : buffers.first_difference(other.buffers);
+}
+
+void begin_process(int threads, bool denormals) {
+  meter::keep_heap();
+  at::set_num_threads(threads);
+  at::globalContext().setFlushDenormal(!denormals);
+}
 
 Training::Training(const std::string& model, const std::string& optimizer)
     : model_(seeded_model(model)), optimizer_(make_optimizer(optimizer, model_.module->parameters())) {
@@ -59,7 +70,7 @@ StepResult Training::plain() {
   return run(model_.loss, nullptr);
 }
 
-StepResult Training::region(const Regions& regions) {
+StepResult Training::rerun(const Regions& regions) {
   return run([&] { return model_.region_loss(regions); }, nullptr);
 }
 

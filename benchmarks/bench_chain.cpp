@@ -1,11 +1,10 @@
-// What a chain costs: nanoseconds for each closure call, and a disk against memory.
+// What a chain costs: nanoseconds for each closure call, a disk against memory, planning, and memory.
 //
 // Calls: closures that do nothing, the second of two passes, CPU time of the whole pass over all calls of closures.
 // Disk: a chain with states in memory and on disk, against the same chain with the same steps and all of them in
 // memory; in wall time, since the point is to hide the disk's time behind computing. A layer computes for as long as
 // its state takes to be read. Both sides take turns; medians.
-#include "reprise/chain/chain.h"
-
+// Planning and memory: see chain_planning.h.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -17,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "chain_planning.h"
+#include "reprise/chain/chain.h"
 #include "reprise/plan/hrevolve.h"
 #include "reprise/trace/amount.h"
 
@@ -234,17 +235,21 @@ void measure_disk(const Settings& settings, nlohmann::json& json) {
 int run(int argc, char** argv) {
   Settings settings;
   std::string only;
-  CLI::App app("What a chain costs: nanoseconds for each closure call, and a disk against memory.");
+  CLI::App app("What a chain costs: nanoseconds for each closure call, a disk against memory, planning, and memory.");
   app.add_option("--repetitions", settings.repetitions, "of every measurement")->check(CLI::PositiveNumber);
-  app.add_option("--only", only, "one of the two: calls or disk")->check(CLI::IsMember({"calls", "disk"}));
+  app.add_option("--only", only, "one of these: calls, disk, planning or memory")
+      ->check(CLI::IsMember({"calls", "disk", "planning", "memory"}));
   app.add_option("--state", settings.state_mebibytes, "MiB of a state on disk")->check(CLI::PositiveNumber);
   app.add_option("--layers", settings.disk_layers, "of the chain with states on disk")->check(CLI::PositiveNumber);
   app.add_option("--folder", settings.folder, "for the states on disk; default: the folder for temporary files");
   app.add_flag("--json", settings.json, "one JSON object instead of text");
   CLI11_PARSE(app, argc, argv);
   nlohmann::json json;
-  if (only != "disk") measure_calls(settings, json);
-  if (only != "calls") measure_disk(settings, json);
+  const auto wanted = [&](const char* what) { return only.empty() || only == what; };
+  if (wanted("memory")) measure_memory(settings.json, json);  // first, while the process is small
+  if (wanted("calls")) measure_calls(settings, json);
+  if (wanted("disk")) measure_disk(settings, json);
+  if (wanted("planning")) measure_planning(settings.repetitions, settings.json, json);
   if (settings.json) fmt::print("{}\n", json.dump());
   return 0;
 }
