@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "progress_bar.h"
+#include "plain_bar.h"
 #include "reprise/chain/chain.h"
 #include "reprise/trace/amount.h"
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "progress_bar.h"
+#include "plain_bar.h"
 #include "reprise/chain/chain.h"
 #include "reprise/trace/amount.h"
 

@@ -9,7 +9,7 @@
 #include "command.h"
 #include "interrupt.h"
 #include "progress_bar.h"
-#include "reprise/report/curve.h"
+#include "reprise/report/curve_views.h"
 #include "reprise/report/json.h"
 #include "trace/json_file.h"
 

@@ -114,7 +114,7 @@ void add_options(CLI::App& command, PlanArguments& arguments) {
 }
 
 // An option of one planner chooses it, and contradicts any other.
-std::string planner_of(const PlanArguments& arguments) {
+std::string name_of_planner(const PlanArguments& arguments) {
   struct Choice {
     const char* option;
     bool given;
@@ -138,13 +138,19 @@ std::string planner_of(const PlanArguments& arguments) {
   return planner.value_or("best");
 }
 
+PlannerChoice planner_of(const PlanArguments& arguments) {
+  const std::string name = name_of_planner(arguments);
+  if (arguments.segments) return SegmentsPlanner{.count = arguments.segments};
+  if (arguments.every) return EveryPlanner{*arguments.every};
+  if (arguments.slots && name == "h-revolve") return HRevolvePlanner{arguments.slots};
+  if (arguments.slots) return RevolvePlanner{arguments.slots};
+  return name;
+}
+
 PlanOptions options_of(const PlanArguments& arguments, const Trace& trace) {
   PlanOptions options;
   options.planner = planner_of(arguments);
   options.budget = parse_budget_option(arguments.budget, trace);
-  options.segments = arguments.segments;
-  options.every = arguments.every;
-  options.slots = arguments.slots;
   options.time_limit = std::chrono::duration<double>(arguments.time_limit);
   options.moves = arguments.moves;
   options.seed = arguments.seed;

@@ -8,7 +8,7 @@
 #include "report/scale.h"
 #include "report/svg.h"
 #include "report/words.h"
-#include "reprise/report/curve.h"
+#include "reprise/report/curve_views.h"
 #include "reprise/trace/amount.h"
 
 namespace reprise::internal {

@@ -4,7 +4,7 @@
 
 #include "report/scale.h"
 #include "report/words.h"
-#include "reprise/report/curve.h"
+#include "reprise/report/curve_views.h"
 #include "reprise/trace/amount.h"
 
 namespace reprise {

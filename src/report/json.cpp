@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "reprise/report/curve.h"
+#include "reprise/report/curve_views.h"
 
 namespace reprise {
 namespace {

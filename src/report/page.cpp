@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
+
 #include "report/curve_picture.h"
 #include "report/page_parts.h"
 #include "report/svg.h"
@@ -72,6 +74,13 @@ std::string to_html(const PageInput& input) {
   page += "<script type=\"application/json\" id=\"reprise-numbers\">" + page_numbers(data) + "</script>\n";
   page += fmt::format("<script>\n{}</script>\n</body>\n</html>\n", page_script());
   return page;
+}
+
+void write_page(const std::filesystem::path& path, const PageInput& input) {
+  const std::string page = to_html(input);
+  std::ofstream file(path, std::ios::binary);
+  file << page;
+  if (!file.flush()) throw Error("[report] " + path.string() + " cannot be written");
 }
 
 }  // namespace reprise

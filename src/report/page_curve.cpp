@@ -5,7 +5,7 @@
 #include "report/page_parts.h"
 #include "report/svg.h"
 #include "report/words.h"
-#include "reprise/report/curve.h"
+#include "reprise/report/curve_views.h"
 #include "reprise/trace/amount.h"
 
 namespace reprise::internal {

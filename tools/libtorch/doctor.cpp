@@ -5,8 +5,8 @@
 #include <torch/headeronly/version.h>
 #include <torch/torch.h>
 
-#include "libtorch/text.h"
 #include "libtorch/trainer.h"
+#include "libtorch/training_text.h"
 #include "reprise/torch/session.h"
 #include "reprise/trace/amount.h"
 #include "torch/meter.h"

@@ -9,8 +9,7 @@
 
 #include "interrupt.h"
 #include "libtorch/trainer.h"
-#include "reprise/plan/curve.h"
-#include "reprise/report/page.h"
+#include "reprise/torch/session_report.h"
 #include "reprise/trace/amount.h"
 #include "reprise/trace/files.h"
 #include "torch/meter.h"
@@ -139,21 +138,7 @@ void write_files(const TrainOptions& options, Session& session) {
   }
   if (options.trace) write_trace(*options.trace, *trace);
   if (!options.report) return;
-  CurveOptions curve_options;
-  curve_options.time_limit = std::chrono::seconds(6);
-  curve_options.cancel = cancel_on_interrupt();
-  const Curve curve = make_curve(*trace, curve_options);
-  const std::optional<Plan> plan = session.plan();
-  const Summary summary = session.summary();
-  PageInput page;
-  page.title = "A step of reprise train";
-  page.trace = &*trace;
-  page.plan = plan ? &*plan : nullptr;
-  page.curve = &curve;
-  page.summary = &summary;
-  std::ofstream file(*options.report, std::ios::binary);
-  file << to_html(page);
-  if (!file.flush()) throw UsageError("--report: " + options.report->string() + " cannot be written");
+  write_report(*options.report, session, {.title = "A step of reprise train", .cancel = cancel_on_interrupt()});
 }
 
 void tell_files(const TrainOptions& options) {
@@ -241,7 +226,7 @@ int compare(const TrainOptions& options, const Text& text) {
   Summary summary;
   {
     Trainer trainer(trainer_options(options, text), text);
-    session.name(*trainer.model());
+    session.label_modules(*trainer.model());
     within = run(options, "budget", trainer, &session);
     write_files(options, session);
     summary = session.summary();
@@ -275,7 +260,7 @@ int train_once(const TrainOptions& options, const Text& text) {
   std::optional<Session> session;
   if (!options.plain) {
     session.emplace(new_session(options, budget));
-    session->name(*trainer.model());
+    session->label_modules(*trainer.model());
   }
   const Run result = run(options, "train", trainer, session ? &*session : nullptr);
   if (!result.losses.empty()) {

@@ -47,7 +47,7 @@ Trainer::Trainer(const TrainerOptions& options, const Text& text)
       optimizer_(model_->parameters(), torch::optim::AdamOptions(options.learning_rate)),
       draws_(at::make_generator<at::CPUGeneratorImpl>(options.seed)) {}
 
-StepResult Trainer::step(Session* session, std::int64_t rerun) {
+StepResult Trainer::step(Session* session, std::int64_t rerun_blocks) {
   StepResult result;
   const double start = seconds_now();
   meter::mark_peak();
@@ -55,7 +55,7 @@ StepResult Trainer::step(Session* session, std::int64_t rerun) {
     std::optional<Step> step;
     if (session) step.emplace(session->step());
     const Text::Batch batch = text_.draw(options_.batch, options_.model.context, draws_);
-    const torch::Tensor loss = model_->loss(batch.characters, batch.next, rerun);
+    const torch::Tensor loss = model_->loss(batch.characters, batch.next, rerun_blocks);
     optimizer_.zero_grad();
     loss.backward();
     optimizer_.step();

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <string>
 
-#include "libtorch/gpt.h"
-#include "libtorch/text.h"
+#include "libtorch/gpt_model.h"
+#include "libtorch/training_text.h"
 #include "reprise/torch/session.h"
 
 namespace reprise::tools {
@@ -32,8 +32,8 @@ class Trainer {
   // Seeds the process's default generator. Keeps the text by reference.
   Trainer(const TrainerOptions&, const Text&);
 
-  // With a session, inside its budget; else plainly, where the first `rerun` blocks are run again in backward.
-  StepResult step(Session* session, std::int64_t rerun = 0);
+  // With a session, inside its budget; else plainly, where the first `rerun_blocks` are run again in backward.
+  StepResult step(Session* session, std::int64_t rerun_blocks = 0);
 
   [[nodiscard]] std::int64_t steps() const { return steps_; }
   [[nodiscard]] const Gpt& model() const { return model_; }

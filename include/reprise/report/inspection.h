@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "reprise/export.h"
 #include "reprise/plan/planner.h"
 #include "reprise/trace/trace.h"
 
@@ -53,9 +54,9 @@ struct Inspection {
   Bytes fixed_bytes = 0;
 };
 
-[[nodiscard]] Inspection inspect(const Trace&);
+[[nodiscard]] REPRISE_EXPORT Inspection inspect(const Trace&);
 
 // Returns the inspection as text for a terminal.
-[[nodiscard]] std::string to_text(const Trace&, const Inspection&);
+[[nodiscard]] REPRISE_EXPORT std::string to_text(const Trace&, const Inspection&);
 
 }  // namespace reprise

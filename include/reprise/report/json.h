@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "reprise/export.h"
 #include "reprise/plan/curve.h"
 #include "reprise/plan/planner.h"
 #include "reprise/report/inspection.h"
@@ -19,25 +20,25 @@ namespace reprise {
 // replays, puts, gets, actions, moves, seconds, cancelled, notes (a list of sentences), and
 //   if infeasible: smallest_feasible_bytes, blocker {moment, name, bytes, proven, values: [{value, bytes, maker},
 //   ...]}; cost, cost_ratio, overhead, peak_bytes, gap, replays, puts, gets and actions are null then.
-[[nodiscard]] std::string json_line(const Trace&, const PlanResult&);
+[[nodiscard]] REPRISE_EXPORT std::string json_line(const Trace&, const PlanResult&);
 
 // Keys: valid, name, cost, cost_ratio, overhead, peak_bytes, peak_action, budget_bytes, keep_everything_peak_bytes,
 // replays, puts, gets, replay_cost, tier_cost, tier_peak_bytes (by name of the tier), actions, and
 //   if invalid: broken {rule, action, value, sentence}; cost, cost_ratio, overhead, peak_bytes and peak_action are null
 //   then.
-[[nodiscard]] std::string json_line(const Trace&, const Plan&, const Simulation&);
+[[nodiscard]] REPRISE_EXPORT std::string json_line(const Trace&, const Plan&, const Simulation&);
 
 // Keys: name, points [{budget_bytes, share, and of the keys of a plan's result: status to gets, seconds}, ...] by
 // ascending budget, knee (a position in `points`, or null), knee_bytes, smallest_feasible_bytes, floor_bytes,
 // keep_everything_peak_bytes, plain_cost, advice, seconds, cancelled. Points that were not planned because planning was
 // cancelled are left out.
-[[nodiscard]] std::string json_line(const Trace&, const Curve&);
+[[nodiscard]] REPRISE_EXPORT std::string json_line(const Trace&, const Curve&);
 
 // Keys: name, operators, moments, events, values, outside_values, value_bytes, outside_bytes, largest_other_bytes,
 // keep_everything_peak_bytes, floor_bytes, floor {as a blocker above}, cost, event_cost, tiers [{name, in_budget,
 // values}], peak {moment, name, bytes, other_bytes, workspace_bytes, values}, worth_most [{value, bytes, maker,
 // from_moment, until_moment, unused_cost, rebuild_cost, replays, at_peak}, ...], fixed {count, bytes, values}. Lists of
 // values have the ten largest.
-[[nodiscard]] std::string json_line(const Trace&, const Inspection&);
+[[nodiscard]] REPRISE_EXPORT std::string json_line(const Trace&, const Inspection&);
 
 }  // namespace reprise

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reprise/export.h"
 #include "reprise/simulate/simulate.h"
 #include "reprise/trace/plan.h"
 #include "reprise/trace/trace.h"
@@ -25,7 +26,7 @@ namespace reprise {
 
 enum class MemoryLayer : std::uint8_t { parameters, gradients, kept, packed, replayed, other };
 inline constexpr std::size_t layer_count = 6;
-[[nodiscard]] std::string_view name(MemoryLayer);  // "parameters and optimizer", "gradients", ...
+[[nodiscard]] REPRISE_EXPORT std::string_view name(MemoryLayer);  // "parameters and optimizer", "gradients", ...
 
 // One number for each layer, from `parameters` to `other`.
 struct LayerBytes {
@@ -37,10 +38,10 @@ struct LayerBytes {
 };
 
 // Returns the layers by action. The simulation has to be one of this plan, valid, with `live` and `residences`.
-[[nodiscard]] std::vector<LayerBytes> layers_of(const Trace&, const Plan&, const Simulation&);
+[[nodiscard]] REPRISE_EXPORT std::vector<LayerBytes> layers_of(const Trace&, const Plan&, const Simulation&);
 
 // Returns, by action, the cost of all actions before it, and one number more: the cost of the plan.
-[[nodiscard]] std::vector<double> costs_before(const Trace&, const Plan&);
+[[nodiscard]] REPRISE_EXPORT std::vector<double> costs_before(const Trace&, const Plan&);
 
 // Columns of a picture. Each is a stretch of time of equal length, with the layers of the action that has most bytes
 // live in it: the peak of the plan is the largest total of its columns.
@@ -52,6 +53,6 @@ struct Columns {
 
 // Returns at most this many columns, at least 1; none for a plan that does nothing but drop. A plan that costs nothing
 // has its actions spread evenly.
-[[nodiscard]] Columns columns_of(const Trace&, const Plan&, const Simulation&, std::size_t most);
+[[nodiscard]] REPRISE_EXPORT Columns columns_of(const Trace&, const Plan&, const Simulation&, std::size_t most);
 
 }  // namespace reprise

@@ -6,8 +6,10 @@
 // of the trace. Its numbers are also in it as JSON for programs, in the element with the id `reprise-numbers`.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
+#include "reprise/export.h"
 #include "reprise/plan/curve.h"
 #include "reprise/report/summary.h"
 #include "reprise/trace/plan.h"
@@ -25,6 +27,9 @@ struct PageInput {
 };
 
 // Returns the page. Throws BadInput if there is no trace, or if the plan is not valid for it.
-[[nodiscard]] std::string to_html(const PageInput&);
+[[nodiscard]] REPRISE_EXPORT std::string to_html(const PageInput&);
+
+// Writes the page into a file. Throws likewise, and Error if the file cannot be written.
+REPRISE_EXPORT void write_page(const std::filesystem::path&, const PageInput&);
 
 }  // namespace reprise

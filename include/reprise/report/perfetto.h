@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "reprise/export.h"
 #include "reprise/trace/plan.h"
 #include "reprise/trace/trace.h"
 
@@ -13,6 +14,6 @@ namespace reprise {
 // accumulated cost, one unit of it as one microsecond, as in recorded steps; consecutive events do not overlap. The
 // arguments of each event name its moment or value, and those of a moment the module that ran it. Throws BadInput if
 // the plan is not valid for the trace.
-[[nodiscard]] std::string to_perfetto(const Trace&, const Plan&);
+[[nodiscard]] REPRISE_EXPORT std::string to_perfetto(const Trace&, const Plan&);
 
 }  // namespace reprise

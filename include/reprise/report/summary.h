@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "reprise/export.h"
 #include "reprise/trace/trace.h"
 
 namespace reprise {
@@ -25,7 +26,7 @@ struct Divergence {
   std::string why;        // a sentence: the operator, what was expected and what came
 };
 
-struct Summary {
+struct REPRISE_EXPORT Summary {
   std::string name;             // of the session
   std::int64_t steps = 0;       // closed steps, whether they were recorded or not
   std::optional<Bytes> budget;  // of the next step; empty: no limit
@@ -69,11 +70,11 @@ struct Summary {
 };
 
 // Returns a few lines for people, without the fields that have nothing to report, and with a line break at the end.
-[[nodiscard]] std::string to_text(const Summary&);
-std::ostream& operator<<(std::ostream&, const Summary&);
+[[nodiscard]] REPRISE_EXPORT std::string to_text(const Summary&);
+REPRISE_EXPORT std::ostream& operator<<(std::ostream&, const Summary&);
 
 // Returns one JSON object on one line for programs (see report/json.h). Keys are the members' names, with _bytes behind
 // those that are bytes, and `overhead`; an empty member is null.
-[[nodiscard]] std::string json_line(const Summary&);
+[[nodiscard]] REPRISE_EXPORT std::string json_line(const Summary&);
 
 }  // namespace reprise

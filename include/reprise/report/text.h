@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "reprise/export.h"
 #include "reprise/plan/planner.h"
 #include "reprise/simulate/simulate.h"
 #include "reprise/trace/plan.h"
@@ -15,9 +16,9 @@ namespace reprise {
 
 // Describes what a planner found: the overhead and how far it can be from the best possible, or the smallest budget
 // that works and what keeps it from going lower.
-[[nodiscard]] std::string to_text(const Trace&, const PlanResult&);
+[[nodiscard]] REPRISE_EXPORT std::string to_text(const Trace&, const PlanResult&);
 
 // Describes what the interpreter found about a plan. The live bytes are drawn as a line if the simulation has them.
-[[nodiscard]] std::string to_text(const Trace&, const Plan&, const Simulation&);
+[[nodiscard]] REPRISE_EXPORT std::string to_text(const Trace&, const Plan&, const Simulation&);
 
 }  // namespace reprise

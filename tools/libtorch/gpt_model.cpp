@@ -1,9 +1,9 @@
-#include "libtorch/gpt.h"
+#include "libtorch/gpt_model.h"
 
 #include <cmath>
 #include <limits>
 
-#include "live_region.h"
+#include "libtorch/rerun.h"
 
 namespace reprise::tools {
 
@@ -63,15 +63,12 @@ GptImpl::GptImpl(const GptOptions& options)
   register_module("head", head_);
 }
 
-Tensor GptImpl::loss(const Tensor& characters, const Tensor& next, std::int64_t rerun) {
+Tensor GptImpl::loss(const Tensor& characters, const Tensor& next, std::int64_t rerun_blocks) {
   Tensor x = dropout_(characters_(characters) + positions_(torch::arange(characters.size(1))));
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     Block& block = blocks_[i];
-    if (static_cast<std::int64_t>(i) < rerun) {
-      x = benchmarks::region([&block](const auto& in) { return benchmarks::Tensors{block(in[0])}; }, {x})[0];
-    } else {
-      x = block(x);
-    }
+    x = static_cast<std::int64_t>(i) < rerun_blocks ? rerun([&block](const Tensor& in) { return block(in); }, x)
+                                                    : block(x);
   }
   const Tensor scores = head_(norm_(x));
   return nn::functional::cross_entropy(scores.view({-1, scores.size(-1)}), next.reshape(-1));

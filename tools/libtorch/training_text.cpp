@@ -1,4 +1,4 @@
-#include "libtorch/text.h"
+#include "libtorch/training_text.h"
 
 #include <array>
 

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 
@@ -51,29 +50,21 @@ std::optional<Plan> plan_for(const Trace& trace) {
   return result.has_plan() ? std::optional(result.plan) : std::nullopt;
 }
 
-std::string page_of(const Trace& trace, const std::optional<Plan>& plan, const Summary& summary) {
-  const Curve curve = curve_of(trace);
-  PageInput page;
-  page.title = "Reprise";
-  page.trace = &trace;
-  page.plan = plan ? &*plan : nullptr;
-  page.curve = &curve;
-  page.summary = &summary;
-  return to_html(page);
+PageInput page_of(const Trace& trace, const std::optional<Plan>& plan, const Curve& curve, const Summary& summary) {
+  return {.title = "Reprise", .trace = &trace, .plan = plan ? &*plan : nullptr, .curve = &curve, .summary = &summary};
 }
 
 // What is made first is destroyed last: tables that are only made when a report is written have to be there before the
 // end of the program is announced to us.
 void rehearse_report() {
   const Trace trace = parse_trace(R"({"cost": [1, 1], "size": [1, 1], "edges": [[0, 1]]})");
-  (void)page_of(trace, keep_everything(trace), Summary{});
+  const Plan everything = keep_everything(trace);
+  (void)to_html(page_of(trace, everything, curve_of(trace), Summary{}));
 }
 
 void write_report(const Trace& trace, std::optional<Plan> plan, const Summary& summary) {
   if (!plan) plan = plan_for(trace);
-  std::ofstream file(settings.report, std::ios::binary);
-  file << page_of(trace, plan, summary);
-  if (!file.flush()) throw std::runtime_error(settings.report.string() + ": cannot be written");
+  write_page(settings.report, page_of(trace, plan, curve_of(trace), summary));
   say("report: " + settings.report.string());
 }
 
