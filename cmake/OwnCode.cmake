@@ -1,4 +1,5 @@
-# What holds for every target made of our own code, and for nothing we only use: warnings and sanitizers.
+# What holds for every target made of our own code, and for nothing we only use: warnings and sanitizers. And what a library of
+# ours is.
 
 function(reprise_own_code target)
   target_compile_options(${target} PRIVATE
@@ -22,3 +23,38 @@ function(reprise_own_code target)
     target_compile_definitions(${target} PRIVATE REPRISE_SANITIZED=1)
   endif()
 endfunction()
+
+# reprise_keep_types(TARGET): what a link with -flto needs to see that a name means two things, beside the usual code.
+function(reprise_keep_types target)
+  if(REPRISE_CHECK_NAMES)
+    target_compile_options(${target} PRIVATE -flto -ffat-lto-objects)
+    target_link_options(${target} INTERFACE $<BUILD_INTERFACE:-fno-lto>)  # who links it wants the usual code
+  endif()
+endfunction()
+
+# reprise_library(NAME SOURCE...): the library NAME. The command, the tests and the benchmarks look inside of it, and link to
+# Reprise::NAME_insides: the same library or, beside a shared one, which hides its insides, a static one of the same
+# objects. Sets NAME_compiled, the target whose sources are compiled, and NAME_libraries, both.
+macro(reprise_library name)
+  if(BUILD_SHARED_LIBS)
+    set(${name}_compiled ${name}_static)
+    set(${name}_libraries ${name}_static ${name})
+    add_library(${name}_static STATIC ${ARGN})
+    add_library(${name} SHARED $<TARGET_OBJECTS:${name}_static>)
+    set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX
+      VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  else()
+    set(${name}_compiled ${name})
+    set(${name}_libraries ${name})
+    add_library(${name} STATIC ${ARGN})
+  endif()
+  add_library(Reprise::${name}_insides ALIAS ${${name}_compiled})
+  set_target_properties(${${name}_compiled} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_compile_options(${${name}_compiled} PRIVATE -Wconversion)  # bytes are 64 bits everywhere; a narrower number is a mistake
+  target_include_directories(${${name}_compiled} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(${${name}_compiled} SYSTEM PRIVATE ${XXHASH_INCLUDE_DIR})
+  reprise_keep_types(${${name}_compiled})
+  foreach(library IN LISTS ${name}_libraries)
+    reprise_own_code(${library})
+  endforeach()
+endmacro()

@@ -19,7 +19,7 @@ set(CPACK_STRIP_FILES ON)
 
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libfmt-dev, libzstd-dev")  # linking a static library needs them
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libzstd-dev")  # linking a static library needs it
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "cmake, pkg-config")
 # Not CPACK_DEBIAN_PACKAGE_SHLIBDEPS: it gives up at LibTorch, which no package of Debian has.
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/DebianPackage.cmake)

@@ -22,7 +22,7 @@ if(way STREQUAL "pkgconfig")
   file(RENAME ${work}/elsewhere ${work}/prefix)
   set(ENV{PKG_CONFIG_PATH} ${work}/prefix/${libraries}/pkgconfig)
   set(ENV{LD_LIBRARY_PATH} ${work}/prefix/${libraries}:$ENV{LD_LIBRARY_PATH})  # for a shared Reprise
-  set(programs main reprise)
+  set(programs first_plan reprise)
   if(torch)
     list(APPEND programs training reprise-torch)
   endif()

@@ -5,7 +5,7 @@
 
 #include "reprise/plan/planner.h"
 #include "reprise/trace/files.h"
-#include "run_command.h"
+#include "reprise_process.h"
 #include "support/random_trace.h"
 
 namespace reprise {
@@ -102,21 +102,6 @@ TEST_F(PlanCommand, AnOptionOfOnePlannerChoosesIt) {
   const Outcome outcome = plan({"--budget", "1x", "--segments", "3", "--planner", "lru"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, "reprise plan: --segments is for the planner segments, not for lru\n");
-}
-
-TEST_F(PlanCommand, TheTimeLimitIsKept) {
-  const Outcome outcome = plan({"--budget", "0.6x", "--time-limit", "0.5", "--json"});
-  const Json json = Json::parse(outcome.out);
-  EXPECT_LT(json["seconds"], 1.0);
-}
-
-TEST_F(PlanCommand, CancelledByCtrlCItReturnsTheBestSoFar) {
-  // Large enough that nothing is proven before the interrupt comes.
-  write_trace(path("large.json"), testing::random_graph(3, 400));
-  const Outcome outcome =
-      run_command({"plan", path("large.json"), "--budget", "0.9x", "--time-limit", "300", "--json"}, 1.5);
-  EXPECT_TRUE(outcome.code == 0 || outcome.code == 3) << outcome.code << outcome.err;
-  EXPECT_EQ(Json::parse(outcome.out)["cancelled"], true);
 }
 
 TEST_F(PlanCommand, APlanIsProvenAgainBySimulate) {

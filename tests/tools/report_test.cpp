@@ -5,7 +5,7 @@
 
 #include "reprise/plan/planner.h"
 #include "reprise/trace/files.h"
-#include "run_command.h"
+#include "reprise_process.h"
 #include "support/random_trace.h"
 
 namespace reprise {

@@ -7,7 +7,7 @@
 
 #include "paths.h"
 #include "reprise/trace/files.h"
-#include "run_command.h"
+#include "reprise_process.h"
 #ifdef REPRISE_WITH_LIBTORCH
 #include "programs.h"
 #endif

@@ -7,7 +7,7 @@
 
 #include "paths.h"
 #include "reprise/trace/trace.h"
-#include "run_command.h"
+#include "reprise_process.h"
 
 namespace reprise {
 namespace {

@@ -1,5 +1,5 @@
 // The curve as a table, a picture and a word of advice.
-#include "reprise/report/curve.h"
+#include "reprise/report/curve_views.h"
 
 #include <gtest/gtest.h>
 

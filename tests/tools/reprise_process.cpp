@@ -1,4 +1,4 @@
-#include "run_command.h"
+#include "reprise_process.h"
 
 #include <fcntl.h>
 #include <signal.h>

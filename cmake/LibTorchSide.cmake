@@ -7,6 +7,21 @@ file(GLOB own_libtorch ${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages/to
 # Seen in the whole project, because those who link to Reprise::torch link to it as well.
 set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 
+# A Python module is for the torch of its interpreter, and for no other. It is not imported, which takes long.
+if(REPRISE_PYTHON)
+  find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+  execute_process(COMMAND ${Python_EXECUTABLE} -c "if True:
+    import importlib.util
+    spec = importlib.util.find_spec('torch')
+    print(spec.submodule_search_locations[0] if spec else '')"
+    OUTPUT_VARIABLE torch_of_python OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT torch_of_python)
+    message(FATAL_ERROR "[python] ${Python_EXECUTABLE} has no torch: install torch first, and build without isolation: "
+      "pip install --no-build-isolation .")
+  endif()
+  set(Torch_DIR ${torch_of_python}/share/cmake/Torch CACHE PATH "Where TorchConfig.cmake is" FORCE)
+endif()
+
 if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED REPRISE_TORCH)
   reprise_find_libtorch(QUIET HINTS ${own_libtorch})
   if(NOT Torch_FOUND)
@@ -37,6 +52,10 @@ function(reprise_torch_code target)
   # in std::string's operator+, where there are none.
   target_compile_options(${target} PRIVATE
     $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow -Wno-array-bounds -Wno-maybe-uninitialized>)
+  # LibTorch's reference counts have a fence, of which g++ says that the thread sanitizer does not see it.
+  if(REPRISE_SANITIZE STREQUAL "thread")
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+  endif()
   # What ccache has to be told about precompiled headers.
   if(CCACHE_PROGRAM AND CMAKE_CXX_COMPILER_LAUNCHER STREQUAL CCACHE_PROGRAM)
     set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER

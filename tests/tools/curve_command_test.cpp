@@ -6,7 +6,7 @@
 #include "report/well_formed.h"
 #include "reprise/plan/planner.h"
 #include "reprise/trace/files.h"
-#include "run_command.h"
+#include "reprise_process.h"
 #include "support/random_trace.h"
 
 namespace reprise {
@@ -55,19 +55,6 @@ TEST_F(CurveCommand, DrawsAPictureOfTheSameNumbers) {
   EXPECT_NE(svg.find(advice.substr(0, advice.find('<'))), std::string::npos) << svg;
 }
 
-TEST_F(CurveCommand, TheTimeLimitIsKept) {
-  const Outcome outcome = run_command({"curve", file_, "--time-limit", "1", "--json"});
-  EXPECT_LT(Json::parse(outcome.out)["seconds"], 1.5);
-}
-
-TEST_F(CurveCommand, CancelledByCtrlCItShowsWhatThereIs) {
-  const std::string large = (folder_ / "large.json").string();
-  write_trace(large, testing::random_graph(3, 400));
-  const Outcome outcome = run_command({"curve", large, "--time-limit", "300", "--json"}, 1.5);
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(Json::parse(outcome.out)["cancelled"], true);
-}
-
 TEST_F(CurveCommand, InspectShowsWhatIsInATrace) {
   const Outcome text = run_command({"inspect", file_});
   EXPECT_EQ(text.code, 0);
@@ -82,19 +69,6 @@ TEST_F(CurveCommand, AGraphFileIsNamedAfterItsFile) {
   const std::string graph =
       folder_.write("tiny.json", R"({"cost":[1,2,1],"size":[10,20,30],"edges":[[0,1],[1,2],[0,2]]})");
   EXPECT_EQ(Json::parse(run_command({"inspect", graph, "--json"}).out)["name"], "tiny");
-}
-
-// It takes six seconds, which need not be waited for.
-TEST_F(CurveCommand, ACancelledExampleShowsACurveAndSavesATraceToPlayWith) {
-  const std::string saved = (folder_ / "example.json").string();
-  const Outcome outcome = run_command({"example", "--output", saved}, 2.5);
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("of everything) the overhead is"), std::string::npos) << outcome.out;
-  EXPECT_NE(outcome.out.find("reprise plan " + saved + " --budget 0.5x"), std::string::npos) << outcome.out;
-  const Trace trace = read_trace(saved);
-  EXPECT_EQ(trace.operators.size(), 292u);
-  EXPECT_EQ(trace.tiers.size(), 1u);
-  EXPECT_EQ(run_command({"plan", saved, "--budget", "0.6x", "--time-limit", "1"}).code, 0);
 }
 
 }  // namespace

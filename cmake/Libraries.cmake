@@ -1,0 +1,54 @@
+# The two libraries, of everything in src/: Reprise::reprise, and Reprise::torch with LibTorch.
+
+# ---- the library: one folder for each room ---------------------------------------------------------------------------
+
+set(reprise_sources "")
+foreach(room IN ITEMS trace simulate plan store chain report)
+  file(GLOB room_sources CONFIGURE_DEPENDS src/${room}/*.cpp)
+  list(APPEND reprise_sources ${room_sources})
+endforeach()
+file(GLOB plan_sources CONFIGURE_DEPENDS src/plan/*/*.cpp)
+list(APPEND reprise_sources ${plan_sources})
+
+# Every src/store/codecs/NAME.cpp defines NAME_codec(). The list of them is written here, so that a new file is enough.
+file(GLOB codec_sources CONFIGURE_DEPENDS src/store/codecs/*.cpp)
+set(codec_declarations "")
+set(codec_addresses "")
+foreach(source IN LISTS codec_sources)
+  cmake_path(GET source STEM codec)
+  string(APPEND codec_declarations "const Codec& ${codec}_codec();\n")
+  list(APPEND codec_addresses "&${codec}_codec()")
+endforeach()
+list(JOIN codec_addresses ", " codec_addresses)
+configure_file(src/store/every_codec.cpp.in ${PROJECT_BINARY_DIR}/generated/store/every_codec.cpp @ONLY)
+list(APPEND reprise_sources ${codec_sources} ${PROJECT_BINARY_DIR}/generated/store/every_codec.cpp)
+
+reprise_library(reprise ${reprise_sources})
+add_library(Reprise::reprise ALIAS reprise)
+foreach(library IN LISTS reprise_libraries)
+  target_compile_features(${library} PUBLIC cxx_std_20)
+  target_include_directories(${library}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  # The last two are headers only, and in no header of ours: whoever uses an installed Reprise does not need them.
+  target_link_libraries(${library} PRIVATE ${zstd_library} Threads::Threads ${CMAKE_DL_LIBS}
+    $<BUILD_INTERFACE:fmt::fmt-header-only> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
+endforeach()
+# Of this one file only: another place compiles one file again (everything, with Makefiles).
+set_source_files_properties(src/plan/bounds/highs.cpp PROPERTIES
+  COMPILE_DEFINITIONS "REPRISE_HIGHS_LIBRARY=\"${REPRISE_HIGHS_LIBRARY}\"")
+
+# ---- the LibTorch side -----------------------------------------------------------------------------------------------
+
+if(REPRISE_TORCH)
+  file(GLOB torch_sources CONFIGURE_DEPENDS src/torch/*.cpp)
+  reprise_library(reprise_torch ${torch_sources})
+  add_library(Reprise::torch ALIAS reprise_torch)
+  reprise_torch_code(${reprise_torch_compiled} src/torch/precompiled.h)
+  # An installed one finds the engine-free library beside it, and LibTorch where it is now.
+  set_target_properties(reprise_torch PROPERTIES EXPORT_NAME torch INSTALL_RPATH "$ORIGIN;${libtorch_folder}/lib")
+  # Not fmt: LibTorch's folder of headers has another version of it.
+  foreach(library IN LISTS reprise_torch_libraries)
+    string(REPLACE reprise_torch reprise engine_free ${library})
+    target_link_libraries(${library} PUBLIC ${engine_free} Reprise::libtorch PRIVATE Threads::Threads)
+  endforeach()
+endif()

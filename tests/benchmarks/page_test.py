@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""What scripts/benchmarks_page.py says about measurements, and that docs/benchmarks.md follows from them.
+
+    page_test.py            everything but the picture, which needs nothing but Python
+    page_test.py --picture  the picture; exit code 77 if there is no matplotlib
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+SCRIPT = ROOT / "scripts/benchmarks_page.py"
+SKIPPED = 77
+
+sys.path.insert(0, str(SCRIPT.parent))
+import benchmarks_page as page  # noqa: E402
+
+
+def side(peak, ratios, **more):
+    return {"peak": peak, "ratios": ratios, "gradient_error": None, "buffers_equal": True, "failure": "", **more}
+
+
+def rival(label, peak, ratios, **more):
+    return side(peak, ratios, engine="C++", way="every 1", label=label, mark=label, **more)
+
+
+def point(budget, ratio):
+    return side(budget, [ratio], budget=budget)
+
+
+def model_with(*rivals):
+    """A plain peak of 1000 bytes, and Reprise at three budgets."""
+    return {
+        "model": "gpt",
+        "title": "GPT",
+        "cpp": {"peak": 1000, "seconds": [1.0], "again": [0.98, 1.0, 1.02]},
+        "python": None,
+        "rivals": list(rivals),
+        "reprise": [point(700, 1.02), point(400, 1.10), point(200, 1.30)],
+    }
+
+
+def results_of(*models, asked=("gpt",)):
+    return {
+        "date": "2026-01-31", "options": "", "processor": "a processor", "cores": 1, "load": 0.0, "libtorch": "2.13.0",
+        "python_torch": "", "no_python": "no torch", "repetitions": 1, "quick": False, "asked": list(asked),
+        "models": list(models),
+    }  # fmt: skip
+
+
+class Findings(unittest.TestCase):
+    def test_are_sorted_by_peak_and_leave_out_what_was_not_measured(self):
+        model = model_with(rival("small", 300, [1.5]), rival("failed", 0, []), rival("large", 800, [1.1]))
+        self.assertEqual([f.rival["label"] for f in page.findings_of(model)], ["large", "small"])
+
+    def test_compare_with_the_largest_budget_within_the_peak_and_the_smallest_that_is_no_slower(self):
+        (finding,) = page.findings_of(model_with(rival("rival", 450, [1.2, 1.1, 1.4])))
+        self.assertEqual(finding.time, 1.2)
+        self.assertEqual(finding.at_peak["budget"], 400)
+        self.assertEqual(finding.at_time["budget"], 400)
+        self.assertTrue(finding.is_faster and finding.needs_less)
+
+    def test_a_lucky_budget_below_a_slower_one_does_not_count(self):
+        model = model_with(rival("rival", 450, [1.2]))
+        model["reprise"].append(point(100, 1.05))
+        self.assertEqual(page.findings_of(model)[0].at_time["budget"], 400)
+
+    def test_a_rival_below_all_budgets_has_nothing_at_its_peak(self):
+        (finding,) = page.findings_of(model_with(rival("rival", 100, [1.5])))
+        self.assertIsNone(finding.at_peak)
+        self.assertFalse(finding.needs_less)
+
+    def test_tell_rounding_from_wrong_gradients_and_wrong_state(self):
+        measured = rival("rival", 450, [1.2])
+        self.assertEqual(page.exactness(measured), "bit-equal")
+        measured["gradient_error"] = 3e-7
+        self.assertEqual(page.exactness(measured), "rounded otherwise (3.0e-07)")
+        self.assertFalse(page.is_wrong(measured))
+        measured["buffers_equal"] = False
+        self.assertEqual(page.exactness(measured), "rounded otherwise (3.0e-07), **BatchNorm state wrong**")
+        self.assertTrue(page.is_wrong(measured))
+        measured["gradient_error"] = 0.8
+        self.assertIn("**WRONG GRADIENTS** (relative error up to 0.8)", page.exactness(measured))
+
+
+class Verdict(unittest.TestCase):
+    def test_counts_where_the_claims_hold_and_names_the_exceptions(self):
+        text = page.verdict(results_of(model_with(rival("beaten", 450, [1.2]), rival("quicker", 750, [1.01]))))
+        self.assertIn("At the peak of 1 of 2 rivals with right results Reprise is faster", text)
+        self.assertIn("in the time of 1 of 2 it needs less", text)
+        self.assertIn("gpt, quicker, peak 0.750, time 1.010: Reprise takes 1.020 within that peak", text)
+        self.assertNotIn("beaten", text)
+
+    def test_calls_clear_only_what_is_apart(self):
+        model = model_with(rival("far away", 450, [1.19, 1.2, 1.21]), rival("spread out", 450, [1.0, 1.2, 1.4]))
+        self.assertIn("At the peak of 2 of 2 rivals with right results Reprise is faster** (at 1 of them clearly)",
+                      page.verdict(results_of(model)))  # fmt: skip
+
+    def test_counts_rivals_with_wrong_results_apart(self):
+        model = model_with(rival("beaten", 450, [1.2]), rival("wrong", 450, [1.05], gradient_error=0.9))
+        text = page.verdict(results_of(model))
+        self.assertIn("At the peak of 1 of 1 rivals with right results", text)
+        self.assertIn("wrong results, without an error or a warning: 1**, 1 in their gradients, 0 in", text)
+
+    def test_says_when_reprise_passed_a_budget(self):
+        model = model_with()
+        self.assertNotIn("broke", page.verdict(results_of(model)))
+        model["reprise"][0]["peak"] += 1
+        self.assertIn("Of 3 budgets Reprise broke 1", page.verdict(results_of(model)))
+
+
+class Page(unittest.TestCase):
+    def test_names_the_models_that_a_run_did_not_come_to(self):
+        self.assertNotIn("broken off", page.page_of(results_of(model_with()), "p.svg"))
+        text = page.page_of(results_of(model_with(), asked=("gpt", "resnet", "lstm")), "p.svg")
+        self.assertIn("The run was broken off. Not measured:** resnet, lstm.", text)
+
+    def test_says_what_could_not_be_measured_and_kept(self):
+        model = model_with(rival("failed", 0, [], failure="no torch"))
+        model["reprise"].append(side(0, [], budget=100))
+        text = page.page_of(results_of(model), "p.svg")
+        self.assertIn("| | failed | not measured: no torch | | | |", text)
+        self.assertIn("| 0.100 | | cannot be kept | |", text)
+
+    def test_of_the_documentation_follows_from_its_measurements(self):
+        results = json.loads((ROOT / "docs/benchmarks.json").read_text())
+        written = (ROOT / "docs/benchmarks.md").read_text()
+        self.assertEqual(page.page_of(results, "benchmarks.svg").splitlines(), written.splitlines())
+        self.assertTrue((ROOT / "docs/benchmarks.svg").is_file())
+
+
+def test_picture():
+    """Draws that of the documentation again, with the Python that ./bench compare would take."""
+    python = ROOT / ".venv/bin/python"
+    command = [str(python) if python.exists() else sys.executable, str(SCRIPT), "--output"]
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(command + [f"{folder}/page.md"], capture_output=True, text=True)
+        if "No module named 'matplotlib'" in done.stderr:
+            print("skipped: THE PICTURE OF docs/benchmarks.md IS NOT DRAWN, because there is no matplotlib")
+            print("(./bench compare installs it into .venv)")
+            return SKIPPED
+        picture = pathlib.Path(folder, "page.svg").read_text() if done.returncode == 0 else ""
+    titles = [model["title"] for model in json.loads((ROOT / "docs/benchmarks.json").read_text())["models"]]
+    missing = [title for title in titles if title not in picture]
+    if done.returncode != 0 or missing:
+        print(done.stderr, f"exit code {done.returncode}, panels that are missing: {missing}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    if "--picture" in sys.argv:
+        sys.exit(test_picture())
+    unittest.main()

@@ -1,0 +1,19 @@
+# require_public_names(LIBRARY NAME...): the shared library shows these names of namespace reprise, and none of
+# reprise::internal. As a script: -D library=... -D names=...
+function(require_public_names library)
+  execute_process(COMMAND nm --dynamic --defined-only --demangle ${library} OUTPUT_VARIABLE shown COMMAND_ERROR_IS_FATAL ANY)
+  foreach(name IN LISTS ARGN)
+    if(NOT shown MATCHES "reprise::${name}")
+      message(FATAL_ERROR "${library} does not show reprise::${name}: is REPRISE_EXPORT missing?")
+    endif()
+  endforeach()
+  string(REGEX REPLACE "[^\n]* reprise::internal::fail_decoded_bytes[^\n]*" "" shown "${shown}")  # templates of chain/state.h call it
+  # Weak ones are parts of the standard library, made for a type of ours.
+  if(shown MATCHES "\n([^\n]* [TDBR] reprise::internal::[^\n]*)")
+    message(FATAL_ERROR "${library} shows an inside: ${CMAKE_MATCH_1}")
+  endif()
+endfunction()
+
+if(library)
+  require_public_names(${library} ${names})
+endif()
