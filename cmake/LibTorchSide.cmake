@@ -39,9 +39,9 @@ endif()
 cmake_path(SET libtorch_folder NORMALIZE "${Torch_DIR}/../../..")
 string(REGEX REPLACE "/$" "" libtorch_folder "${libtorch_folder}")
 
-
 # reprise_torch_code(TARGET [HEADER...]): for targets whose files include LibTorch. It takes long to read, so these
-# headers are read once for all files of the target.
+# headers are read once for all files of the target. They are named as `<...>`, without the folder of this checkout, so that
+# ccache finds them, and what was compiled with them, in others.
 function(reprise_torch_code target)
   if(ARGN)
     target_precompile_headers(${target} PRIVATE ${ARGN})

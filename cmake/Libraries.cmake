@@ -43,7 +43,7 @@ if(REPRISE_TORCH)
   file(GLOB torch_sources CONFIGURE_DEPENDS src/torch/*.cpp)
   reprise_library(reprise_torch ${torch_sources})
   add_library(Reprise::torch ALIAS reprise_torch)
-  reprise_torch_code(${reprise_torch_compiled} src/torch/precompiled.h)
+  reprise_torch_code(${reprise_torch_compiled} <torch/precompiled.h>)
   # An installed one finds the engine-free library beside it, and LibTorch where it is now.
   set_target_properties(reprise_torch PROPERTIES EXPORT_NAME torch INSTALL_RPATH "$ORIGIN;${libtorch_folder}/lib")
   # Not fmt: LibTorch's folder of headers has another version of it.
