@@ -23,6 +23,10 @@ list(JOIN codec_addresses ", " codec_addresses)
 configure_file(src/store/every_codec.cpp.in ${PROJECT_BINARY_DIR}/generated/store/every_codec.cpp @ONLY)
 list(APPEND reprise_sources ${codec_sources} ${PROJECT_BINARY_DIR}/generated/store/every_codec.cpp)
 
+# The same functions for several machines: files of their own, also with REPRISE_UNITY.
+file(GLOB kernel_sources CONFIGURE_DEPENDS src/store/*_avx2.cpp src/store/*_portable.cpp)
+set_source_files_properties(${kernel_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+
 reprise_library(reprise ${reprise_sources})
 add_library(Reprise::reprise ALIAS reprise)
 foreach(library IN LISTS reprise_libraries)

@@ -39,9 +39,9 @@ constexpr std::string_view style = R"(
   .reprise .title { fill: var(--ink); font-size: 22px; font-weight: 600; }
 )";
 
-class Picture {
+class CurveDrawing {
  public:
-  Picture(const Curve& curve, std::string_view title, const CurveForm& form)
+  CurveDrawing(const Curve& curve, std::string_view title, const CurveForm& form)
       : curve_(curve), title_(title), form_(form), right_(form.width - 22), bottom_(form.height - 62) {
     for (const CurvePoint& point : curve.points) {
       if (point.result) points_.push_back(&point);
@@ -244,7 +244,7 @@ class Picture {
 }  // namespace
 
 std::string curve_picture(const Curve& curve, std::string_view title, const CurveForm& form) {
-  return Picture(curve, title, form).draw();
+  return CurveDrawing(curve, title, form).draw();
 }
 
 std::string_view curve_style() {

@@ -46,9 +46,9 @@ Simulation proven(const Trace& trace, const Plan& plan) {
   return simulation;
 }
 
-class Picture {
+class MemoryDrawing {
  public:
-  Picture(const Trace& trace, const Plan& plan, std::string_view title)
+  MemoryDrawing(const Trace& trace, const Plan& plan, std::string_view title)
       : title_(title),
         budget_(plan.budget),
         before_(of(trace, keep_everything(trace))),
@@ -185,7 +185,7 @@ class Picture {
 }  // namespace
 
 std::string memory_picture(const Trace& trace, const Plan& plan, std::string_view title) {
-  return Picture(trace, plan, title).draw();
+  return MemoryDrawing(trace, plan, title).draw();
 }
 
 }  // namespace reprise

@@ -10,11 +10,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t points_listed = 40, kept_listed = 20;
-constexpr std::size_t longest_name = 60;  // bytes; these are details
+constexpr std::size_t longest_detail = 60;  // bytes
 
 std::string cut(std::string name) {
-  if (name.size() <= longest_name) return name;
-  std::size_t length = longest_name;
+  if (name.size() <= longest_detail) return name;
+  std::size_t length = longest_detail;
   while (length > 0 && (static_cast<unsigned char>(name[length]) & 0xc0) == 0x80) --length;  // not inside a character
   return name.substr(0, length) + "…";
 }

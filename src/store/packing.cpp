@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::size_t header_bytes = 16, looked_at_first = 64;
 
-struct Header {
+struct PackedHeader {
   std::uint64_t first = 0;   // bits: the pattern of a 0; otherwise the base
   std::uint64_t second = 0;  // bits: the pattern of a 1
 };
-static_assert(sizeof(Header) == header_bytes);
+static_assert(sizeof(PackedHeader) == header_bytes);
 
 bool is_size(int element_bytes) {
   return element_bytes == 1 || element_bytes == 2 || element_bytes == 4 || element_bytes == 8;
@@ -49,9 +49,9 @@ std::uint64_t element_at(std::span<const std::byte> data, int element_bytes, std
 }
 
 // The first element, and the first one that is different, if there is one.
-Header first_two_patterns(const PackingKernels& kernels, std::span<const std::byte> data, int element_bytes,
-                          std::size_t elements) {
-  Header patterns;
+PackedHeader first_two_patterns(const PackingKernels& kernels, std::span<const std::byte> data, int element_bytes,
+                                std::size_t elements) {
+  PackedHeader patterns;
   if (elements == 0) return patterns;
   patterns.first = patterns.second = element_at(data, element_bytes, 0);
   const std::size_t other = kernels.first_other(data.data(), elements, patterns.first);
@@ -75,7 +75,7 @@ bool starts_two_valued(std::span<const std::byte> data, int element_bytes, std::
 bool is_two_valued(const PackingKernels& kernels, std::span<const std::byte> data, int element_bytes,
                    std::size_t elements) {
   if (!starts_two_valued(data, element_bytes, elements)) return false;
-  const Header patterns = first_two_patterns(kernels, data, element_bytes, elements);
+  const PackedHeader patterns = first_two_patterns(kernels, data, element_bytes, elements);
   return kernels.two_valued(data.data(), elements, patterns.first, patterns.second);
 }
 
@@ -121,7 +121,7 @@ bool pack(const PackedForm& form, std::span<const std::byte> data, std::span<std
   if (!makes_sense(form) || data.size() != form.plain_bytes() || out.size() < form.bytes()) return false;
   const PackingKernels& kernels = kernels_for(form.element_bytes);
   std::byte* const elements = out.data() + header_bytes;
-  Header header;
+  PackedHeader header;
   if (form.as == PackedAs::bits) {
     header = first_two_patterns(kernels, data, form.element_bytes, form.elements);
     if (!kernels.to_bits(data.data(), form.elements, header.first, header.second, elements)) return false;
@@ -146,7 +146,7 @@ void unpack(const PackedForm& form, std::span<const std::byte> packed, std::span
                                 std::to_string(form.element_bytes) + " bytes are " + std::to_string(form.bytes()) +
                                 " as " + name(form.as));
   }
-  Header header;
+  PackedHeader header;
   std::memcpy(&header, packed.data(), header_bytes);
   const std::byte* const elements = packed.data() + header_bytes;
   const PackingKernels& kernels = kernels_for(form.element_bytes);

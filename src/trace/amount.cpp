@@ -41,10 +41,6 @@ constexpr std::array<Unit, 10> units = {{{"", 1},
                                          {"gib", kibi* kibi* kibi},
                                          {"tib", kibi* kibi* kibi* kibi}}};
 
-bool is_digit(char c) {
-  return '0' <= c && c <= '9';
-}
-
 // Takes the number off the front of `text`; none if there is none, or one with more digits than we can keep.
 std::optional<Decimal> take_decimal(std::string_view& text) {
   Decimal number;

@@ -25,10 +25,6 @@ const char* name(JsonReader::Kind kind) {
 // Our formats need five; what is skipped in a graph file may have more. The limit bounds the memory for `levels_`.
 constexpr std::size_t deepest = 1000;
 
-bool is_digit(char c) {
-  return '0' <= c && c <= '9';
-}
-
 bool is_identifier(std::string_view key) {
   return !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
     return is_digit(c) || c == '_' || ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z');

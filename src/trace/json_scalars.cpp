@@ -11,10 +11,6 @@
 namespace reprise::internal {
 namespace {
 
-bool is_digit(char c) {
-  return '0' <= c && c <= '9';
-}
-
 void append_utf8(std::string& text, std::uint32_t code) {
   const auto put = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
   if (code < 0x80) return put(code);
