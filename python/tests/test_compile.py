@@ -61,6 +61,8 @@ def test_compiled_blocks_are_forgotten_and_run_again_with_the_same_bits(backend)
     session = reprise.Session(forget_everything=True, verify="always")
     assert train(make, session, steps=3).steps == plain.steps
     assert session.summary()["replays"] > 0
+    names = {operator["name"] for operator in session.trace().to_dict()["operators"]}
+    assert ("reprise::compiled" in names) == (backend != "eager")
     assert "torch.compile" not in kept(session)
 
 
@@ -239,29 +241,38 @@ def test_memory_that_a_compiled_backward_uses_again_is_not_taken_for_what_was_sa
     from torch._dynamo.backends.common import aot_autograd
     from torch._functorch.aot_autograd import make_boxed_func
 
-    def compile_backward(module, inputs):
+    memory = []
+
+    def compile_forward(module, inputs):
         def run(*args):
-            (gradient,) = (one for one in module(*args) if one is not None)
-            reused = next(t for t in args if t.shape == gradient.shape and t.is_contiguous() and t._version == 0)
-            reused.numpy()[:] = gradient.numpy()
-            return [reused if one is not None else None for one in module(*args)]
+            results = module(*args)
+            memory.append({result.data_ptr() for result in results[1:]} - {args[0].data_ptr(), results[0].data_ptr()})
+            return results
 
         return make_boxed_func(run)
 
-    nop = lambda module, inputs: make_boxed_func(module.forward)  # noqa: E731
-    function = torch.compile(
-        lambda x: (x.sin() * x.cos()).tanh(), backend=aot_autograd(fw_compiler=nop, bw_compiler=compile_backward)
-    )
+    def compile_backward(module, inputs):
+        def run(*args):
+            (gradient,) = module(*args)
+            reused = next(tensor for tensor in args if tensor.data_ptr() in memory[-1])
+            reused.numpy()[:] = gradient.numpy()
+            return [reused]
+
+        return make_boxed_func(run)
+
+    backend = aot_autograd(fw_compiler=compile_forward, bw_compiler=compile_backward)
+    function = torch.compile(lambda x: (x.sin() * x.cos()).tanh().exp(), backend=backend)
 
     def result(session):
         torch.manual_seed(5)
         x, w = torch.randn(64, 64, requires_grad=True), torch.randn(64, 64, requires_grad=True)
+        gradients = []
+        x.register_hook(gradients.append)
         with session.step() if session else contextlib.nullcontext():
             later = (w * 3).exp().sum()  # keeps the period open
-            y = x * 2
-            y.retain_grad()
-            function(y).sum().backward()
-            ((y.grad * 1.5).sin() * w).sum().add(later).backward()
+            function(x).sum().backward()
+            assert gradients[0].data_ptr() in memory[-1]
+            ((gradients[0] * 1.5).sin() * w).sum().add(later).backward()
         return x.grad, w.grad
 
     plain = result(None)
