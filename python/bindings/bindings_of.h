@@ -17,5 +17,10 @@ void add_sessions(pybind11::module_&);
 void add_found_steps(pybind11::module_&);
 // Regions that forget what autograd saves in them.
 void add_regions(pybind11::module_&);
+// What torch.compile makes, as one operator.
+void add_compiled_code(pybind11::module_&);
+
+// Throws the error of Reprise's that this exception was made of, if it is one with facts; else returns.
+void rethrow_own_error(pybind11::error_already_set&);
 
 }  // namespace reprise::python

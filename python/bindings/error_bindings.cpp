@@ -122,6 +122,11 @@ py::dict facts_of(const std::string& text) {
 
 }  // namespace
 
+void rethrow_own_error(py::error_already_set& error) {
+  if (!types.budget || !error.matches(types.budget)) return;
+  if (const auto found = facts().find(py::cast<std::string>(py::str(error.value())))) throw BudgetError(*found);
+}
+
 void add_errors(py::module_& module) {
   module.def("set_errors", [](const py::object& error, const py::object& session, const py::object& budget,
                               const py::object& mismatch, const py::object& changed_input) {

@@ -10,4 +10,5 @@ PYBIND11_MODULE(_core, module) {
   add_sessions(module);
   add_found_steps(module);
   add_regions(module);
+  add_compiled_code(module);
 }

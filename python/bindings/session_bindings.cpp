@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -95,13 +96,26 @@ class PythonSession {
     step_.reset();
   }
 
-  void open() { step_.emplace(session.step()); }
-  void close() { step_.reset(); }
+  void open() {
+    const std::scoped_lock lock(mutex_);
+    if (step_ && opened_by_ != std::this_thread::get_id()) {
+      throw BadOption(
+          "[session] step: another thread has an open step of this session; use one session for each thread");
+    }
+    step_.emplace(session.step());
+    opened_by_ = std::this_thread::get_id();
+  }
+  void close() {
+    const std::scoped_lock lock(mutex_);
+    step_.reset();
+  }
 
   Session session;
 
  private:
+  std::mutex mutex_;
   std::optional<Step> step_;
+  std::thread::id opened_by_;
 };
 
 std::unique_ptr<PythonSession> make_session(std::optional<Bytes> budget, const std::string& verify, bool pack,

@@ -32,6 +32,7 @@ from . import _solver  # noqa: E402
 
 _solver.find()
 
+from . import compiled as _compiled  # noqa: E402
 from . import engine as _engine  # noqa: E402
 from .checkpointing import checkpoint, checkpoint_sequential  # noqa: E402
 from .errors import BudgetError, ChangedInputError, Error, MismatchError, SessionError  # noqa: E402
@@ -39,6 +40,7 @@ from .planning import Curve, Plan, PlanResult, Trace, curve, plan, planners, sim
 from .session import Measurement, Session, Step, fraction_of_memory, live_bytes, measure  # noqa: E402
 
 _engine.install()
+_compiled.install()
 
 __version__: str = _built.version
 

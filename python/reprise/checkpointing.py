@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from . import _core
+from . import _core, arguments
 
 T = TypeVar("T")
 
@@ -62,6 +62,7 @@ def checkpoint(
     """
     if context_fn is not None:
         raise TypeError("[checkpoint] context_fn is not supported: use the policy of a reprise.Session instead")
+    arguments.function(function, "[checkpoint] the function")
     del use_reentrant, preserve_rng_state, determinism_check, debug
     return _call_forgetting(_key_of(function), function, *args, **kwargs)
 
@@ -78,7 +79,13 @@ def checkpoint_sequential(
     It takes what `torch.utils.checkpoint.checkpoint_sequential` takes; see `checkpoint` for what differs.
     """
     del use_reentrant, preserve_rng_state
-    parts = list(functions.children()) if isinstance(functions, torch.nn.Sequential) else list(functions)
+    if isinstance(functions, torch.nn.Module):
+        parts = list(functions.children())
+    else:
+        parts = list(arguments.need(functions, Sequence, "[checkpoint_sequential] functions", "a Sequential or a list"))
+    for part in parts:
+        arguments.function(part, "[checkpoint_sequential] one of the functions")
+    arguments.whole(segments, "[checkpoint_sequential] segments", -(2**63))
     if not 1 <= segments <= max(1, len(parts)):
         raise ValueError(
             f"[checkpoint_sequential] segments is {segments}: it must be from 1 to the {len(parts)} functions that there are"

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from . import _core
+from . import _core, arguments
 
 
 class Trace:
@@ -22,12 +22,12 @@ class Trace:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Trace:
         """Reads a trace, or a graph of another project, from a file."""
-        return cls(_core.read_trace(os.fspath(path)))
+        return cls(_core.read_trace(arguments.path(path, "[trace] path")))
 
     @classmethod
     def from_dict(cls, trace: Mapping[str, Any]) -> Trace:
         """Makes a trace of a dict as `to_dict` returns it. "format" and "version" may be left out."""
-        return cls(_core.parse_trace(json.dumps({"format": "reprise-trace", "version": 1, **trace})))
+        return cls(_core.parse_trace(_json("[trace] from_dict", "reprise-trace", trace)))
 
     @classmethod
     def from_networkx(cls, graph: Any, *, bytes: str = "bytes", cost: str = "cost") -> Trace:
@@ -41,6 +41,7 @@ class Trace:
         """
         import networkx
 
+        arguments.need(graph, networkx.DiGraph, "[trace] from_networkx: the graph", "a networkx.DiGraph")
         order = list(networkx.topological_sort(graph))
         number = {node: index for index, node in enumerate(order)}
         operators = [
@@ -66,7 +67,7 @@ class Trace:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the trace to a file, for the `reprise` command."""
-        _core.write_trace(os.fspath(path), self._core)
+        _core.write_trace(arguments.path(path, "[trace] path"), self._core)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the trace as a dict of the file format (docs/formats.md)."""
@@ -116,16 +117,16 @@ class Plan:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Plan:
         """Reads a plan from a file."""
-        return cls(_core.read_plan(os.fspath(path)))
+        return cls(_core.read_plan(arguments.path(path, "[plan] path")))
 
     @classmethod
     def from_dict(cls, plan: Mapping[str, Any]) -> Plan:
         """Makes a plan of a dict as `to_dict` returns it. "format" and "version" may be left out."""
-        return cls(_core.parse_plan(json.dumps({"format": "reprise-plan", "version": 1, **plan})))
+        return cls(_core.parse_plan(_json("[plan] from_dict", "reprise-plan", plan)))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the plan to a file."""
-        _core.write_plan(os.fspath(path), self._core)
+        _core.write_plan(arguments.path(path, "[plan] path"), self._core)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the plan as a dict of the file format (docs/formats.md)."""
@@ -263,33 +264,55 @@ def plan(
 
     A budget that no plan fits gives a result whose status is "infeasible", not an exception. Ctrl-C interrupts it.
     """
+    _need_trace(trace, "[plan]")
     result = _core.make_plan(
         trace._core,
         bytes_of(budget, trace.peak),
-        planner,
-        count,
-        float(seconds),
-        moves,
-        seed,
-        None if start is None else start._core,
+        arguments.need(planner, str, "[plan] planner", "a name, see reprise.planners()"),
+        None if count is None else arguments.whole(count, "[plan] count", 1, 2**31 - 1),
+        arguments.number(seconds, "[plan] seconds"),
+        None if moves is None else arguments.whole(moves, "[plan] moves"),
+        arguments.whole(seed, "[plan] seed"),
+        None if start is None else _need_plan(start, "[plan] start")._core,
     )
     return PlanResult(result, trace)
 
 
 def curve(trace: Trace, *, points: int = 12, seconds: float = 30.0, seed: int = 1) -> Curve:
     """Plans a number of budgets, from the smallest feasible one to the peak if nothing is forgotten."""
-    return Curve(_core.make_curve(trace._core, points, float(seconds), seed), trace)
+    _need_trace(trace, "[curve]")
+    points = arguments.whole(points, "[curve] points", 1, 2**31 - 1)
+    seconds = arguments.number(seconds, "[curve] seconds")
+    return Curve(_core.make_curve(trace._core, points, seconds, arguments.whole(seed, "[curve] seed")), trace)
 
 
 def simulate(trace: Trace, plan: Plan) -> dict[str, Any]:
     """Executes a plan on a trace, action by action, and returns what it costs and needs, or the rule that it breaks."""
-    result: dict[str, Any] = json.loads(_core.simulate_json(trace._core, plan._core))
+    _need_trace(trace, "[simulate]")
+    result: dict[str, Any] = json.loads(_core.simulate_json(trace._core, _need_plan(plan, "[simulate] the plan")._core))
     return result
 
 
 def planners() -> dict[str, str]:
     """The names of all planners, each with a line that describes it."""
     return _core.planners()
+
+
+def _need_trace(trace: Any, place: str) -> None:
+    arguments.need(trace, Trace, f"{place} the trace", "a reprise.Trace, as of Session.trace() or Trace.read(path)")
+
+
+def _need_plan(plan: Any, what: str) -> Plan:
+    known: Plan = arguments.need(plan, Plan, what, "a reprise.Plan, as of PlanResult.plan or Plan.read(path)")
+    return known
+
+
+def _json(place: str, format: str, content: Any) -> str:
+    mapping: Mapping[str, Any] = arguments.need(content, Mapping, f"{place}: the content", "a dict, see docs/formats.md")
+    try:
+        return json.dumps({"format": format, "version": 1, **mapping})
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{place}: the content cannot be written as JSON: {error}") from None
 
 
 def bytes_of(amount: int | str, peak: int | None = None) -> int:

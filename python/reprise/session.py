@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import torch
 
-from . import _core
+from . import _core, arguments
 from .planning import Curve, Plan, Trace, bytes_of, curve
 
 T = TypeVar("T")
@@ -93,13 +93,13 @@ class Session:
         self._plain_steps = 0
         self._core = _core.Session(
             budget=None if self._share else _limit(budget),
-            verify=verify,
-            pack=bool(pack),
-            planning_seconds=float(planning_seconds),
-            plans="" if plans is None else os.fspath(plans),
+            verify=arguments.need(verify, str, "[session] option verify", "'never', 'first_time' or 'always'"),
+            pack=arguments.flag(pack, "[session] option pack"),
+            planning_seconds=arguments.number(planning_seconds, "[session] option planning_seconds"),
+            plans="" if plans is None else arguments.path(plans, "[session] option plans"),
             policy=_rules(policy),
-            forget_everything=bool(forget_everything),
-            name=name,
+            forget_everything=arguments.flag(forget_everything, "[session] option forget_everything"),
+            name=arguments.need(name, str, "[session] option name", "text"),
         )
 
     def step(self) -> Step:
@@ -124,7 +124,7 @@ class Session:
 
     @enabled.setter
     def enabled(self, on: bool) -> None:
-        self._core.set_enabled(bool(on))
+        self._core.set_enabled(arguments.flag(on, "[session] enabled"))
 
     def summary(self) -> dict[str, Any]:
         """Returns the numbers of the last step and of all steps so far. `str(session)` prints them for people."""
@@ -143,7 +143,7 @@ class Session:
 
     def follow(self, plan: Plan) -> None:
         """Follows this plan, instead of planning, in steps whose trace it is valid for."""
-        self._core.follow(plan._core)
+        self._core.follow(arguments.need(plan, Plan, "[session] follow: the plan", "a reprise.Plan")._core)
 
     def curve(self, *, points: int = 12, seconds: float = 30.0) -> Curve:
         """Plans a number of budgets for the last step: what each byte of budget is worth."""
@@ -152,7 +152,11 @@ class Session:
     def report(self, path: str | os.PathLike[str], *, title: str = "A training step", seconds: float = 6.0) -> None:
         """Writes an HTML page about the last step: memory over time, overhead against budget, and what was done to each
         tensor. `seconds` is the time for the curve; 0: the page has none."""
-        self._core.write_report(os.fspath(path), title, float(seconds))
+        self._core.write_report(
+            arguments.path(path, "[session] report: path"),
+            arguments.need(title, str, "[session] report: title", "text"),
+            arguments.number(seconds, "[session] report: seconds"),
+        )
 
     def wait_for_plan(self) -> None:
         """Waits until no planning is under way. Ctrl-C interrupts it."""
@@ -160,14 +164,13 @@ class Session:
 
     def label_modules(self, model: torch.nn.Module) -> None:
         """Labels operators with the modules of this model, for policies and reports, from the next new trace on."""
-        self._core.label_modules({name: value.data for name, value in model.named_parameters()})
+        module = arguments.need(model, torch.nn.Module, "[session] label_modules: the model", "a torch.nn.Module")
+        self._core.label_modules({name: value.data for name, value in module.named_parameters()})
 
     def touched(self, tensor: torch.Tensor) -> None:
         """Declares that the program wrote into this tensor behind torch's back, as through `tensor.numpy()`. Call it
         after the write, on the thread of the step."""
-        if not isinstance(tensor, torch.Tensor):
-            raise TypeError(f"[session] touched: a {type(tensor).__name__} is no tensor")
-        self._core.touched(tensor)
+        self._core.touched(arguments.need(tensor, torch.Tensor, "[session] touched: what was written", "a tensor"))
 
     def __str__(self) -> str:
         return self._core.summary_text()
@@ -229,6 +232,7 @@ class Measurement(Generic[T]):
 
 def measure(step: Callable[..., T], /, *args: Any, **kwargs: Any) -> Measurement[T]:
     """Runs a training step once, plainly, and returns its peak, its time and its trace."""
+    arguments.function(step, "[measure] the step")
     session = Session(planning_seconds=0, name="measure")
     with session.step():
         result = step(*args, **kwargs)
@@ -243,7 +247,7 @@ def live_bytes() -> int:
 def fraction_of_memory(share: float) -> int:
     """Returns this share of the memory that the process may use: of the limit of its control group, or else of the
     machine's memory."""
-    return _core.fraction_of_memory(share)
+    return _core.fraction_of_memory(arguments.number(share, "[fraction_of_memory] share"))
 
 
 def _limit(budget: int | str | None) -> int | None:
@@ -267,4 +271,5 @@ def _rules(policy: Policy | None) -> list[tuple[str, str]]:
         return [(policy, "")]
     if callable(policy):
         raise TypeError("[session] option policy is a function: a policy in Python is a dict by names, see help(reprise.Session)")
+    arguments.need(policy, Sequence, "[session] option policy", "a dict by names, or a list of names")
     return [(str(name), "") for name in policy]

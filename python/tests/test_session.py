@@ -144,7 +144,7 @@ def test_a_write_that_is_told_is_no_error():
         return x.grad
 
     assert torch.equal(gradient(reprise.Session(forget_everything=True, verify="always")), gradient(None))
-    with pytest.raises(TypeError, match="is no tensor"):
+    with pytest.raises(TypeError, match="must be a tensor"):
         reprise.Session().touched("y")
 
 

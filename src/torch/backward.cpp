@@ -66,14 +66,36 @@ class InBackward {
 // work. nullptr: there was LibTorch's own, which ours is, too.
 Engine* behind = nullptr;
 
+// Hooks that the program itself has asked for: what they pack is theirs, and only counted.
+class HooksOfTheProgram final : public torch::autograd::SavedVariableHooks {
+ public:
+  explicit HooksOfTheProgram(std::unique_ptr<SavedVariableHooks> theirs) : theirs_(std::move(theirs)) {}
+  void call_pack_hook(const at::Tensor& tensor) override {
+    if (const auto& source = this_thread().source) {
+      const Bytes bytes = libtorch::bytes_of_contents(tensor);
+      const Arbiter lock;
+      source->rules().counters().kept("saved_tensors_hooks", "what hooks of the program pack is theirs", bytes);
+    }
+    theirs_->call_pack_hook(tensor);
+  }
+  at::Tensor call_unpack_hook() override { return theirs_->call_unpack_hook(); }
+  std::optional<std::pair<c10::SafePyObject, c10::SafePyObject>> retrieve_unpack_hook_data() const override {
+    return theirs_->retrieve_unpack_hook_data();
+  }
+
+ private:
+  const std::unique_ptr<SavedVariableHooks> theirs_;
+};
+
 class WatchedEngine final : public Engine {
  public:
   std::unique_ptr<torch::autograd::SavedVariableHooks> get_default_saved_variable_hooks() override {
-    // Hooks that the program itself has asked for come first: what they pack is theirs.
-    if (behind) {
-      if (auto theirs = behind->get_default_saved_variable_hooks()) return theirs;
-    }
     const ThreadState& here = this_thread();
+    if (behind) {  // theirs come first
+      auto theirs = behind->get_default_saved_variable_hooks();
+      if (theirs && here.source) return std::make_unique<HooksOfTheProgram>(std::move(theirs));
+      if (theirs) return theirs;
+    }
     if (!here.recording) {
       automatic::meet_thread();
       return nullptr;

@@ -37,10 +37,15 @@ void Counters::replays(std::int64_t operators, double microseconds) {
 }
 
 void Counters::kept(const Recipe& recipe, Bytes bytes) {
-  KeptOperator& kept = kept_[recipe.info->name];
+  this->kept(recipe.info->name,
+             recipe.obstacle ? recipe.obstacle : "its result is not in memory of LibTorch's allocator", bytes);
+}
+
+void Counters::kept(const std::string& what, const char* why, Bytes bytes) {
+  KeptOperator& kept = kept_[what];
   if (kept.values++ == 0) {
-    kept.op = recipe.info->name;
-    kept.why = recipe.obstacle ? recipe.obstacle : "its result is not in memory of LibTorch's allocator";
+    kept.op = what;
+    kept.why = why;
   }
   kept.bytes += bytes;
 }

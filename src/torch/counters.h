@@ -24,6 +24,8 @@ class Counters {
   void verified() { ++numbers_.verified; }
   // A result of this operator cannot be rebuilt.
   void kept(const Recipe&, Bytes);
+  // What something else than an operator made, or saved, cannot be forgotten.
+  void kept(const std::string& what, const char* why, Bytes);
   void diverged(const std::string& why);
   void trace_is_new() { ++numbers_.traces; }
   void on_other_device(Bytes bytes) { numbers_.other_devices += bytes; }

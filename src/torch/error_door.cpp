@@ -25,4 +25,9 @@ ErrorsStayInside::~ErrorsStayInside() {
   --inside;
 }
 
+ErrorsMayLeave::ErrorsMayLeave() : inside_(std::exchange(inside, 0)) {}
+ErrorsMayLeave::~ErrorsMayLeave() {
+  inside = inside_;
+}
+
 }  // namespace reprise::internal

@@ -26,6 +26,18 @@ class ErrorsStayInside {
   ErrorsStayInside& operator=(const ErrorsStayInside&) = delete;
 };
 
+// While it exists, errors of this thread leave all the same: frames of another language's are between them and us.
+class ErrorsMayLeave {
+ public:
+  ErrorsMayLeave();
+  ~ErrorsMayLeave();
+  ErrorsMayLeave(const ErrorsMayLeave&) = delete;
+  ErrorsMayLeave& operator=(const ErrorsMayLeave&) = delete;
+
+ private:
+  const int inside_;
+};
+
 // Calls the function. Its SessionErrors leave through the door.
 template <class Function>
 auto through_error_door(Function&& function) {

@@ -10,6 +10,8 @@
 
 #include <optional>
 
+#include "reprise/trace/trace.h"
+
 namespace reprise::internal::libtorch {
 
 // A handle on a tensor's version counter that does not keep its storage alive. Disabled for inference tensors.
@@ -41,6 +43,13 @@ using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
   return impl.has_storage() && keys.has(Key::CPU) &&
          !keys.has_any(c10::DispatchKeySet(
              {Key::Conjugate, Key::Negative, Key::ZeroTensor, Key::Python, Key::FuncTorchBatched, Key::Functionalize}));
+}
+
+// What its elements take, whoever holds them; 0 if it does not say how many there are.
+[[nodiscard]] inline Bytes bytes_of_contents(const at::Tensor& tensor) {
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  if (impl.has_symbolic_sizes_strides() || tensor.layout() != c10::kStrided) return 0;
+  return tensor.numel() * static_cast<Bytes>(tensor.itemsize());
 }
 
 // The type of fractions where nobody says another one; of the whole process.

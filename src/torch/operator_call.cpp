@@ -129,6 +129,7 @@ void OperatorCall::note_cost() {
 
 void OperatorCall::take_results(const at::RecordFunction& call) {
   if (const char* const why = cannot_be_drawn_again()) give_up("random numbers that no tape has", why);
+  if (obstruction_) give_up("what cannot be replayed", obstruction_);
   r_.course().tape(op_, std::move(drawn_.tape));
   const auto& results = call.outputs();
   for (std::size_t i = 0; i < results.size(); ++i) take_result(results[i], static_cast<std::int16_t>(i));

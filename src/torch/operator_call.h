@@ -22,6 +22,8 @@ class OperatorCall {
 
   // It is about to run; CPU time is a system call, for operators that take long.
   void start_clock(bool of_cpu);
+  // It does something that cannot be done again. On its thread, while it runs.
+  void obstruct(const char* why) { obstruction_ = why; }
   // It has run. Not under the lock.
   void end(const at::RecordFunction&);
 
@@ -67,6 +69,7 @@ class OperatorCall {
   c10::SmallVector<Writing, 1> writings_;
   c10::SmallVector<SavedTensor*, 4> waiting_;
   std::size_t outputs_seen_ = 0;
+  const char* obstruction_ = nullptr;
   bool cpu_clock_ = false;
   double start_ = 0;
 };

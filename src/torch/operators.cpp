@@ -139,7 +139,36 @@ const OperatorInfo* OperatorTable::find(const char* name) {
   return found == all_.end() ? nullptr : found->second;
 }
 
+// Told of every operator that goes, under the dispatcher's lock.
+class OperatorTable::Listener final : public c10::OpRegistrationListener {
+ public:
+  explicit Listener(OperatorTable& table) : table_(table) {}
+  void onOperatorRegistered(const c10::OperatorHandle&) override {}
+  void onOperatorDeregistered(const c10::OperatorHandle& op) override {
+    if (op.hasSchema()) table_.remove(op.schema().name().c_str());
+  }
+
+ private:
+  OperatorTable& table_;
+};
+
+// For the rest of the process, to which the table belongs.
+void OperatorTable::listen() {
+  static auto& listening = *new std::vector<c10::RegistrationHandleRAII>;
+  listening.push_back(c10::Dispatcher::singleton().addRegistrationListener(std::make_unique<Listener>(*this)));
+}
+
+void OperatorTable::remove(const char* name) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = all_.find(name);
+  if (found == all_.end()) return;
+  found->second->gone = true;
+  all_.erase(found);
+  removals_.fetch_add(1, std::memory_order_release);
+}
+
 const OperatorInfo* OperatorTable::add(const char* name, std::unique_ptr<const OperatorInfo> info) {
+  std::call_once(listening_, [this] { listen(); });
   const std::scoped_lock lock(mutex_);
   const auto [place, is_new] = all_.try_emplace(name, info.get());
   if (is_new) info.release();
@@ -153,7 +182,15 @@ const OperatorInfo& find_operator(const c10::OperatorHandle& handle) {
 }
 
 const OperatorInfo* find_operator(const at::RecordFunction& call) {
-  auto& seen_here = of_thread<std::unordered_map<const char*, const OperatorInfo*>, OperatorInfo>();
+  struct Seen {
+    std::unordered_map<const char*, const OperatorInfo*> all;
+    std::uint64_t removals = 0;
+  };
+  auto& [seen_here, removals] = of_thread<Seen>();
+  if (const std::uint64_t now = process().operators().removals(); now != removals) {
+    seen_here.clear();
+    removals = now;
+  }
   const char* const key = call.name();
   if (const auto found = seen_here.find(key); found != seen_here.end()) return found->second;
   const OperatorInfo* info = process().operators().find(key);

@@ -9,6 +9,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/record_function.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -50,6 +51,9 @@ struct OperatorInfo {
 
   const char* obstacle = nullptr;  // why it can never be replayed; nullptr: it can
 
+  // The library that brought it is gone, and with it what `handle` refers to: it must not be called any more.
+  mutable std::atomic<bool> gone = false;
+
   // An argument that is overwritten in training and else neither read nor written, though declared as written.
   int noise_argument = -1;
 
@@ -62,19 +66,28 @@ struct OperatorInfo {
 [[nodiscard]] const OperatorInfo& find_operator(const c10::OperatorHandle&);
 
 // The overloads that are known. The address of the schema's own name identifies one, so nothing is hashed but a
-// pointer.
+// pointer. A library may go (Python's do), and leave the address to another one's operator.
 class OperatorTable {
  public:
   // nullptr: it is not known yet.
   [[nodiscard]] const OperatorInfo* find(const char* name);
-  // The first that was added stays. It lives as long as the process.
+  // The first that was added stays. It lives as long as the process. Not under the dispatcher's lock.
   const OperatorInfo* add(const char* name, std::unique_ptr<const OperatorInfo>);
+  // The dispatcher is about to forget it.
+  void remove(const char* name);
+  // Another number after each removal: what was found before may be another operator's by now.
+  [[nodiscard]] std::uint64_t removals() const { return removals_.load(std::memory_order_acquire); }
 
   // fork() copies only the thread that calls it: no other may be in the table then.
   void lock() { mutex_.lock(); }
   void unlock() { mutex_.unlock(); }
 
  private:
+  class Listener;
+  void listen();
+
+  std::once_flag listening_;
+  std::atomic<std::uint64_t> removals_ = 0;
   std::mutex mutex_;  // nothing of the dispatcher happens under it
   std::unordered_map<const char*, const OperatorInfo*> all_;
 };

@@ -4,6 +4,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "torch/arbiter.h"
@@ -23,6 +24,7 @@ namespace {
 struct OperatorContext final : at::ObserverContext {
   std::optional<OperatorCall> call;  // of one that is recorded
   writes::Written written;           // by one that is not
+  bool compiled_function = false;
 };
 
 // Long enough to be worth a system call for the time that it really takes.
@@ -46,10 +48,25 @@ bool is_taken_apart() {
   return c10::impl::tls_local_dispatch_key_set().included_.has(c10::DispatchKey::FuncTorchDynamicLayerFrontMode);
 }
 
-// What torch.compile makes of a graph. Its kernels write through raw pointers, into buffers that operators between them
-// read: no recipe of any of them would hold. What it returns and saves comes from outside.
-bool is_compiled_code(const at::RecordFunction& function) {
-  return std::string_view(function.name()) == "CompiledFunction";
+// The function that autograd knows compiled code by (compiled.h), in forward or, to be differentiated again, in
+// backward.
+bool is_compiled_function(const at::RecordFunction& function) {
+  const std::string_view name = function.name();
+  return name == "CompiledFunction" || name == "CompiledFunctionBackward";
+}
+
+// Whether a graph that calls it can be run again: operators of others may talk to somebody, or run functions of the
+// user's.
+bool may_run_twice(const OperatorInfo& info) {
+  constexpr std::array own = {
+      "aten::", "prims::", "prim::", "inductor::", "mkldnn::", "mkl::", "onednn::", "quantized::"};
+  return std::any_of(own.begin(), own.end(), [&](const char* library) { return info.name.starts_with(library); });
+}
+
+void look_at(const at::RecordFunction& function, ThreadState& here) {
+  if (!here.in_compiled_graph || !here.recording || !here.recording->call()) return;
+  const OperatorInfo* const info = find_operator(function);
+  if (info && !may_run_twice(*info)) here.recording->call()->obstruct("it calls operators that are not torch's own");
 }
 
 // A thread that was met in the middle of an operator: what runs below autograd is a part of that one.
@@ -61,11 +78,16 @@ bool is_still_inside(ThreadState& here) {
 
 std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& function) {
   ThreadState& here = this_thread();
-  if (!here.source || here.inside > 0 || is_still_inside(here)) return nullptr;
+  if (here.inside > 0) {
+    look_at(function, here);
+    return nullptr;
+  }
+  if (!here.source || is_still_inside(here)) return nullptr;
   const OperatorInfo* const info = find_operator(function);
-  if (info ? is_recorded_otherwise(*info) || is_taken_apart() : !is_compiled_code(function)) return nullptr;
+  if (info ? is_recorded_otherwise(*info) || is_taken_apart() : !is_compiled_function(function)) return nullptr;
   auto context = std::make_unique<OperatorContext>();
   if (!info || info->kind == OperatorInfo::Kind::opaque) {
+    context->compiled_function = here.in_compiled_function = !info;
     ++here.inside;
     return context;
   }
@@ -74,8 +96,8 @@ std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& funct
   Recording& r = *here.recording;
   writes::Written written = writes::written_by(*info, function.inputs());
   writes::save_contents(written);
-  if (r.values().pending().count() == 0 &&
-      !at::GradMode::is_enabled()) {  // not recorded, but it changes what it writes
+  if (r.values().pending().count() == 0 && !at::GradMode::is_enabled() &&
+      !here.in_compiled_function) {  // not recorded, but it changes what it writes
     if (written.empty()) return nullptr;
     context->written = std::move(written);
     ++here.inside;
@@ -99,6 +121,7 @@ void on_operator_end(const at::RecordFunction& function, at::ObserverContext* gi
   ThreadState& here = this_thread();
   --here.inside;
   auto& context = *static_cast<OperatorContext*>(given);
+  if (context.compiled_function) here.in_compiled_function = false;
   if (!context.call) return writes::take_over(context.written);
   if (!here.recording) return;
   Recording& r = *here.recording;

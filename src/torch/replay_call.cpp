@@ -4,6 +4,7 @@
 #include <ATen/record_function.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include "reprise/torch/errors.h"
 #include "torch/arbiter.h"
 
 namespace reprise::internal {
@@ -78,6 +79,12 @@ void ReplayCall::run(torch::jit::Stack& stack) const {
   const DefaultTypeAsRecorded type(default_type);
   const draws::Player random(tape);
   Arbiter::expect_free("an operator is replayed");
+  if (info->gone) {
+    throw SessionError(
+        "[replay] operator '" + info->name +
+        "' has made a value that was forgotten, and the library that it belongs to was taken away since: "
+        "keep the library until backward is over");
+  }
   info->handle.callBoxed(&stack);
   random.finish();
 }

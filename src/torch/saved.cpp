@@ -45,6 +45,13 @@ namespace {
   throw MismatchError({info.name, op, of, block, blocks, {}});
 }
 
+void count_held(Counters& counters, const at::Tensor& tensor) {
+  const Bytes bytes = libtorch::bytes_of_contents(tensor);
+  const Arbiter lock;
+  if (!tensor.device().is_cpu()) return counters.on_other_device(bytes);
+  counters.kept("saved tensors that are not plain", "subclasses and the like are kept as they are", bytes);
+}
+
 }  // namespace
 
 void SavedHook::call_pack_hook(const at::Tensor& tensor) {
@@ -53,11 +60,10 @@ void SavedHook::call_pack_hook(const at::Tensor& tensor) {
     saved_.expected_version = version.current_version();
   }
   const ThreadState& here = this_thread();
-  if (!here.recording || !libtorch::is_plain(tensor) || !libtorch::storage_of(tensor)->data()) {
+  const bool plain = libtorch::is_plain(tensor);
+  if (!here.recording || !plain || !libtorch::storage_of(tensor)->data()) {
     held_ = tensor.tensor_data();
-    if (!here.source || tensor.device().is_cpu()) return;
-    const Arbiter lock;
-    here.source->rules().counters().on_other_device(static_cast<Bytes>(tensor.nbytes()));
+    if (here.source && !plain) count_held(here.source->rules().counters(), tensor);
     return;
   }
   const Arbiter lock;

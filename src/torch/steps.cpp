@@ -31,6 +31,7 @@ void close_step(SessionState& session) noexcept {
   watch_operators(Watch::off);
   watch_nodes(Watch::off);
   here.inside = 0;
+  here.in_compiled_function = false;
   try {  // the last that was saved may have gone without backward
     if (here.recording && here.recording->values().pending().is_over()) (void)complete_period();
   } catch (...) {  // out of memory: nothing is learnt from it

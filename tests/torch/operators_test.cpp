@@ -2,8 +2,10 @@
 #include "torch/operators.h"
 
 #include <gtest/gtest.h>
+#include <torch/library.h>
 
 #include <array>
+#include <set>
 
 namespace reprise::internal {
 namespace {
@@ -77,6 +79,33 @@ TEST(OperatorTable, HasOneEntryForAnOverloadFromThenOn) {
   EXPECT_EQ(&operator_named("aten::mm"), &operator_named("aten::mm"));
   EXPECT_NE(&operator_named("aten::mm"), &operator_named("aten::mm", "out"));
   EXPECT_EQ(operator_named("aten::mm", "out").name, "aten::mm.out");
+}
+
+TEST(OperatorTable, KnowsOperatorsOfLibrariesThatComeAndGoByTheirOwnNames) {
+  std::set<const void*> addresses;
+  bool met_again = false;  // an address that the operator of another library had
+  for (int i = 0; i < 64 && !met_again; ++i) {
+    const std::string name = "an_operator_with_a_long_name_" + std::to_string(10 + i);
+    torch::Library library(torch::Library::DEF, "reprise_test", std::nullopt, __FILE__, __LINE__);
+    library.def(name + (i % 2 == 0 ? "(Tensor x) -> Tensor" : "(Tensor(a!) x) -> Tensor(a!)"));
+    const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow(("reprise_test::" + name).c_str(), "");
+    met_again = !addresses.insert(handle.schema().name().c_str()).second;
+    EXPECT_EQ(find_operator(handle).name, "reprise_test::" + name);
+    EXPECT_EQ(find_operator(handle).writes, i % 2 == 1);
+    EXPECT_FALSE(find_operator(handle).gone);
+  }
+  EXPECT_TRUE(met_again) << "nothing was tested";
+}
+
+TEST(OperatorTable, SaysOfAnOperatorThatItIsGone) {
+  const OperatorInfo* info = nullptr;
+  {
+    torch::Library library(torch::Library::DEF, "reprise_test", std::nullopt, __FILE__, __LINE__);
+    library.def("passing(Tensor x) -> Tensor");
+    info = &operator_named("reprise_test::passing");
+    EXPECT_FALSE(info->gone);
+  }
+  EXPECT_TRUE(info->gone);
 }
 
 }  // namespace
