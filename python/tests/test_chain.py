@@ -2,9 +2,6 @@
 import gc
 import os
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import traceback
 import weakref
@@ -140,8 +137,8 @@ def test_a_budget_that_is_too_small_says_what_would_do():
 def test_memory_and_disk_have_the_states_that_they_should(tmp_path):
     chain = reprise.Chain(LAYERS, step, adjoint, schedule=schedule.memory_and_disk(1, 4), disk=tmp_path)
     chain.forward(start())
-    assert chain.statistics()["disk"] > 4 * 64 * 8
-    assert chain.store_statistics("disk")["moves_to_disk"] + chain.store_statistics("disk")["on_disk"] > 0
+    assert chain.store_statistics("disk")["stored_ever"] >= 3  # and the input
+    assert chain.statistics()["remembered"] <= 1 + 4 + 1
     chain.backward(np.ones(64))
     assert chain.statistics()["disk"] == 0
     with pytest.raises(reprise.ChainError, match="disk"):
@@ -273,7 +270,7 @@ def test_a_state_comes_back_from_disk_as_it_was(state, tmp_path):
             return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes() and (
                 a.strides == b.strides or not contiguous or a.size == 0
             )
-        return np.array(a).tobytes() == np.array(b).tobytes()
+        return repr(a) == repr(b)
 
     assert equal(state, back)
 
@@ -290,11 +287,11 @@ def test_a_codec_rounds_each_field_for_itself():
 
 
 def test_a_lossy_codec_changes_backward_and_not_the_result():
-    chain = reprise.Chain(LAYERS, step, adjoint, codec="half", schedule=schedule.every(4))
+    chain = reprise.Chain(6, step, adjoint, codec="half", schedule=schedule.every(2))
     y, gradient = run(chain)
-    expected_y, expected = plain(start(), np.ones(64))
+    expected_y, expected = plain(start(), np.ones(64), range(6))
     assert same(y, expected_y) and chain.codec == "half"
-    assert not same(gradient, expected) and np.allclose(gradient, expected, rtol=0.2)
+    assert not same(gradient, expected) and np.allclose(gradient, expected, rtol=0.02)
 
 
 # ---- memory
@@ -477,27 +474,24 @@ def test_a_pass_can_be_interrupted(builtin):
     assert chain.statistics()["stored"] == 0
 
 
-def uneven(layers=400):
-    """Sizes for which no plan is soon known to be the best one."""
+def difficult_chain(seconds, layers=60):
+    """A chain with sizes for which no plan is soon known to be the best one."""
     random = np.random.default_rng(1)
-    return {
+    chain = reprise.Chain(layers, lambda k, x: np.zeros(1), lambda k, x, gradient: gradient)
+    chain.sizes = {
         "input": 100,
+        "gradient": 8,
         "layers": [
-            {"state": int(random.integers(50, 150)), "forward_cost": float(random.integers(1, 9)), "gradient": 70}
+            {"state": int(random.integers(50, 150)), "forward_cost": float(random.integers(1, 9)), "gradient": 8}
             for _ in range(layers)
         ],
     }
-
-
-def large_chain(seconds):
-    chain = reprise.Chain(400, lambda k, x: np.zeros(1), lambda k, x, gradient: gradient)
-    chain.sizes = uneven()
-    chain.schedule = schedule.budget(2000, seconds=seconds)
+    chain.schedule = schedule.budget(1500, seconds=seconds)
     return chain
 
 
 def test_planning_can_be_interrupted():
-    chain = large_chain(seconds=600)
+    chain = difficult_chain(seconds=600, layers=400)
     timer = threading.Timer(0.5, lambda: signal.raise_signal(signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
@@ -506,7 +500,7 @@ def test_planning_can_be_interrupted():
 
 
 def test_other_threads_run_while_a_plan_is_made():
-    chain = large_chain(seconds=1)
+    chain = difficult_chain(seconds=1, layers=400)
     planning, counted = threading.Event(), []
     chain.observer = lambda progress: planning.set() if progress.phase == "planning" else None
 
@@ -526,7 +520,7 @@ def test_other_threads_run_while_a_plan_is_made():
 
 
 def test_planning_goes_on_in_the_background():
-    chain = large_chain(seconds=0.5)
+    chain = difficult_chain(seconds=0.5)
     chain.plan_in_background()
     chain.forward(np.zeros(1))
     chain.backward(np.zeros(1))
@@ -535,7 +529,7 @@ def test_planning_goes_on_in_the_background():
     chain.forward(np.zeros(1))
     assert reprise.simulate(chain.trace(), chain.plan())["cost"] <= first
 
-    chain = large_chain(seconds=600)
+    chain = difficult_chain(seconds=600)
     chain.plan_in_background()
     chain.forward(np.zeros(1))
     timer = threading.Timer(0.2, lambda: signal.raise_signal(signal.SIGINT))
@@ -543,7 +537,7 @@ def test_planning_goes_on_in_the_background():
     with pytest.raises(KeyboardInterrupt):
         chain.wait_for_plan()
     timer.join()
-    chain = large_chain(seconds=600)
+    chain = difficult_chain(seconds=600)
     chain.plan_in_background()
     chain.forward(np.zeros(1))  # and freed while its plan is being made
 
@@ -608,66 +602,77 @@ def test_schedules_answer_before_anything_has_run():
 
 # ---- passes that outlive the process
 
-PROGRAM = """
-import os, signal, sys
-import numpy as np, reprise
-from reprise import schedule
 
-folder, dies_at, form = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-calls = 0
 
-def alive():
-    global calls
-    calls += 1
-    if calls == dies_at:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-def forward(k, x):
-    alive()
-    if form == "array":
-        return x + 0.1 * np.sin((k + 1) * x)
-    return {"u": x["u"] + 0.1 * np.sin((k + 1) * x["u"]), "t": x["t"] + 1}
-
-def backward(k, x, gradient):
-    alive()
-    u = x if form == "array" else x["u"]
-    return gradient * (1 + 0.1 * (k + 1) * np.cos((k + 1) * u))
-
-u = np.random.default_rng(0).standard_normal(64)
-chain = reprise.Chain(24, forward, backward, schedule=schedule.memory_and_disk(2, 3), codec="zstd")
-chain.use_disk(folder, keep=True)
-found = chain.resume(fingerprint=7)
-y = chain.forward(u if form == "array" else {"u": u, "t": 0})
-gradient = chain.backward(np.ones(64))
-print(bool(found), found.forward, found.backward, calls, (y if form == "array" else y["u"]).tobytes().hex(), gradient.tobytes().hex())
-"""
+def killed_or_done(function):
+    """Runs the function in a process of its own. True if it came to its end, False if it was killed."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            function()
+            code = 0
+        finally:
+            os._exit(code)
+    status = os.waitpid(child, 0)[1]
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
+    return not os.WIFSIGNALED(status)
 
 
 @pytest.mark.parametrize("form", ["array", "fields"])
-def test_a_pass_goes_on_after_a_kill_with_the_same_bits(form, tmp_path):
-    def program(dies_at):
-        return subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(PROGRAM), tmp_path, str(dies_at), form], capture_output=True, text=True
-        )
+def test_a_pass_goes_on_after_every_kill_with_the_same_bits(form, tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
 
+    def kept_chain(dies_at):
+        calls = []
+
+        def alive():
+            calls.append(None)
+            if len(calls) == dies_at:
+                while len(list((folder / "reprise-kept").glob("*"))) < 3:
+                    pass  # another thread writes what is kept
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        def forward(k, x):
+            alive()
+            return step(k, x) if form == "array" else {"u": step(k, x["u"]), "t": x["t"] + 1}
+
+        def backward(k, x, gradient):
+            alive()
+            return adjoint(k, x if form == "array" else x["u"], gradient)
+
+        chain = reprise.Chain(LAYERS, forward, backward, schedule=schedule.memory_and_disk(2, 3), codec="zstd")
+        chain.use_disk(folder, keep=True)
+        return chain, chain.resume(fingerprint=7)
+
+    def program():
+        chain, found = kept_chain(dies_at=20 + 5 * kills)
+        with open(tmp_path / "found", "a") as file:
+            print(found.forward, file=file)
+        y = chain.forward(start() if form == "array" else {"u": start(), "t": 0})
+        np.save(tmp_path / "y", y if form == "array" else y["u"])
+        np.save(tmp_path / "gradient", chain.backward(np.ones(64)))
+
+    kills = 0
+    while not killed_or_done(program):
+        kills += 1
+        assert kills < 30
+    assert kills >= 2 and max(map(int, (tmp_path / "found").read_text().split())) > 0
     expected_y, expected = plain(start(), np.ones(64))
-    for dies_at in (15, 20, 25, 15):
-        assert program(dies_at).returncode == -signal.SIGKILL
-    done = program(0)
-    assert done.returncode == 0, done.stderr
-    found, forward, backward, calls, y, gradient = done.stdout.split()
-    assert found == "True" and int(forward) > 0 and int(calls) < 24 * 3
-    assert bytes.fromhex(y) == expected_y.tobytes() and bytes.fromhex(gradient) == expected.tobytes()
+    assert same(np.load(tmp_path / "y.npy"), expected_y) and same(np.load(tmp_path / "gradient.npy"), expected)
+
     # It is over now, and stays until the next one begins. Another chain refuses it.
-    assert program(0).stdout.split()[:3] == ["True", "24", "0"]
-    chain = reprise.Chain(24, step, adjoint, codec="zstd")
-    chain.use_disk(tmp_path, keep=True)
+    chain, found = kept_chain(dies_at=None)
+    assert found == reprise.Resumed(True, LAYERS, 0) and found
+    other = reprise.Chain(LAYERS, step, adjoint, codec="zstd")
+    other.use_disk(folder, keep=True)
     with pytest.raises(reprise.ChainError, match="fingerprint"):
-        chain.resume()
+        other.resume()
     with pytest.raises(reprise.ChainError, match="resume"):
-        chain.forward(start())
-    chain.clear()
-    assert not chain.resume()
+        other.forward(start())
+    other.clear()
+    assert not other.resume()
 
 
 # ---- wrong input
@@ -709,7 +714,7 @@ def chain_with(**options):
         (TypeError, "no whole number", lambda: setattr(chain_with(), "sizes", {"layers": [{"state": "3"}] * 4})),
         (ValueError, "4", lambda: setattr(chain_with(), "sizes", {"layers": [{"state": 3}] * 5})),
         (TypeError, "not 'object'", lambda: chain_with().forward(object())),
-        (TypeError, "not 'matrix'.*asarray", lambda: chain_with().forward(np.matrix([[1.0]]))),
+        (TypeError, "not 'MaskedArray'.*asarray", lambda: chain_with().forward(np.ma.masked_array([1.0]))),
         (TypeError, "dtype object", lambda: chain_with().forward(np.array([None]))),
         (TypeError, "dtype >f8", lambda: chain_with().forward(np.zeros(3, ">f8"))),
         (TypeError, "key", lambda: chain_with().forward({(1, 2): np.zeros(3)})),
@@ -728,7 +733,7 @@ def chain_with(**options):
         (TypeError, "done", lambda: reprise.Chain(None, step).forward_until(start(), 3)),
         (ValueError, "place", lambda: chain_with().store_statistics("tape")),
         (TypeError, "Chain", lambda: reprise.ChainLoop(3)),
-        (reprise.DiskError, "nowhere", lambda: reprise.Chain(4, step, adjoint, disk="/nowhere", schedule=schedule.memory_and_disk(1, 2)).forward(start())),
+        (reprise.DiskError, "nowhere", lambda: chain_with(disk="/nowhere", schedule=schedule.memory_and_disk(0, 2)).forward(start())),
     ],
 )
 def test_what_is_wrong_is_an_exception_with_a_sentence(error, words, wrong):
