@@ -9,6 +9,10 @@ namespace reprise::python {
 void add_errors(pybind11::module_&);
 // Traces, plans and curves: what needs no torch.
 void add_plans(pybind11::module_&);
+// Chains of closures, their schedules, and stores of arrays: neither do they need it.
+void add_schedules(pybind11::module_&);
+void add_chains(pybind11::module_&);
+void add_stores(pybind11::module_&);
 // The engine in front of torch's, and the rule that nobody waits for a lock of ours with the interpreter's in hand.
 void add_engine(pybind11::module_&);
 // Sessions and their steps.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "bindings_of.h"
+#include "reprise/chain/statistics.h"
 #include "reprise/store/store.h"
 #include "reprise/torch/errors.h"
 #include "torch/error_door.h"
@@ -24,6 +25,7 @@ namespace {
 // Never freed: errors may come while the interpreter ends.
 struct Types {
   PyObject *error = nullptr, *session = nullptr, *budget = nullptr, *mismatch = nullptr, *changed_input = nullptr;
+  PyObject *chain = nullptr, *not_stored = nullptr, *does_not_fit = nullptr, *disk = nullptr;
 };
 Types types;
 
@@ -76,6 +78,14 @@ std::pair<PyObject*, std::string> type_of_current() {
     return {types.changed_input, error.what()};
   } catch (const SessionError& error) {
     return {types.session, error.what()};
+  } catch (const ChainError& error) {
+    return {types.chain, error.what()};
+  } catch (const NotStored& error) {
+    return {types.not_stored, error.what()};
+  } catch (const DoesNotFit& error) {
+    return {types.does_not_fit, error.what()};
+  } catch (const DiskError& error) {
+    return {types.disk, error.what()};
   } catch (const BadOption& error) {
     return {PyExc_ValueError, error.what()};
   } catch (const BadInput& error) {
@@ -129,9 +139,11 @@ void rethrow_own_error(py::error_already_set& error) {
 
 void add_errors(py::module_& module) {
   module.def("set_errors", [](const py::object& error, const py::object& session, const py::object& budget,
-                              const py::object& mismatch, const py::object& changed_input) {
-    types = {error.inc_ref().ptr(), session.inc_ref().ptr(), budget.inc_ref().ptr(), mismatch.inc_ref().ptr(),
-             changed_input.inc_ref().ptr()};
+                              const py::object& mismatch, const py::object& changed_input, const py::object& chain,
+                              const py::object& not_stored, const py::object& does_not_fit, const py::object& disk) {
+    const auto kept = [](const py::object& type) { return type.inc_ref().ptr(); };
+    types = {kept(error), kept(session),    kept(budget),       kept(mismatch), kept(changed_input),
+             kept(chain), kept(not_stored), kept(does_not_fit), kept(disk)};
     internal::set_error_door(leave_for_torch);
   });
   module.def("budget_facts", &facts_of, py::arg("text"));

@@ -6,6 +6,9 @@ PYBIND11_MODULE(_core, module) {
   module.doc() = "The C++ library behind the package reprise. Nothing here is for direct use.";
   add_errors(module);
   add_plans(module);
+  add_schedules(module);
+  add_chains(module);
+  add_stores(module);
   add_engine(module);
   add_sessions(module);
   add_found_steps(module);

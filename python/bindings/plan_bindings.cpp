@@ -4,9 +4,9 @@
 #include <atomic>
 #include <chrono>
 #include <string>
-#include <thread>
 
 #include "bindings_of.h"
+#include "interruptible.h"
 #include "reprise/plan/curve.h"
 #include "reprise/plan/planner.h"
 #include "reprise/report/curve_views.h"
@@ -24,38 +24,6 @@ namespace reprise::python {
 namespace {
 
 using NoInterpreter = py::call_guard<py::gil_scoped_release>;
-
-// Runs the work, which ends soon when `cancel` is set, on a thread of its own, so that Ctrl-C is heard.
-template <class Work>
-auto interruptible(const Work& work) {
-  std::atomic<bool> cancel{false}, done{false};
-  std::optional<decltype(work(cancel))> result;
-  std::exception_ptr error;
-  std::thread thread([&] {
-    try {
-      result.emplace(work(cancel));
-    } catch (...) {
-      error = std::current_exception();
-    }
-    done = true;
-    done.notify_all();
-  });
-  bool interrupted = false;
-  while (!done) {
-    {
-      const py::gil_scoped_release no_interpreter;
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    if (!interrupted && PyErr_CheckSignals() != 0) {
-      interrupted = true;
-      cancel = true;
-    }
-  }
-  thread.join();
-  if (interrupted) throw py::error_already_set();
-  if (error) std::rethrow_exception(error);
-  return std::move(*result);
-}
 
 PlannerChoice planner_of(const std::string& name, std::optional<int> count) {
   if (name == "segments") return SegmentsPlanner{.count = count};
@@ -75,10 +43,9 @@ PlanResult make(const Trace& trace, Bytes budget, const std::string& planner, st
   options.moves = moves;
   options.seed = seed;
   options.start = start;
-  return interruptible([&](std::atomic<bool>& cancel) {
-    options.cancel = &cancel;
-    return make_plan(trace, options);
-  });
+  std::atomic<bool> cancel = false;
+  options.cancel = &cancel;
+  return interruptible([&] { return make_plan(trace, options); }, [&] { cancel = true; });
 }
 
 Curve curve_of(const Trace& trace, int points, double seconds, std::uint64_t seed) {
@@ -86,10 +53,9 @@ Curve curve_of(const Trace& trace, int points, double seconds, std::uint64_t see
   options.points = points;
   options.time_limit = std::chrono::duration<double>(seconds);
   options.seed = seed;
-  return interruptible([&](std::atomic<bool>& cancel) {
-    options.cancel = &cancel;
-    return make_curve(trace, options);
-  });
+  std::atomic<bool> cancel = false;
+  options.cancel = &cancel;
+  return interruptible([&] { return make_curve(trace, options); }, [&] { cancel = true; });
 }
 
 py::list points_of(const Curve& curve) {

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "bindings_of.h"
+#include "dicts.h"
 #include "reprise/report/summary.h"
 #include "reprise/torch/session.h"
 #include "reprise/torch/session_report.h"
@@ -79,13 +80,6 @@ class NamedPolicy {
   std::vector<Policy> policies_;
 };
 
-Verify verify_of(const std::string& name) {
-  if (name == "never") return Verify::never;
-  if (name == "first_time") return Verify::first_time;
-  if (name == "always") return Verify::always;
-  throw BadOption("[session] option verify is '" + name + "': it must be never, first_time or always");
-}
-
 // A session, and its open step: Python has no scopes that end.
 class PythonSession {
  public:
@@ -128,7 +122,7 @@ std::unique_ptr<PythonSession> make_session(std::optional<Bytes> budget, const s
   }
   SessionOptions options;
   options.budget = budget.value_or(no_limit);
-  options.verify = verify_of(verify);
+  options.verify = verify_of("session", verify);
   options.pack = pack;
   options.planning_time = std::chrono::milliseconds(static_cast<std::int64_t>(planning_seconds * 1000));
   options.plans = plans;

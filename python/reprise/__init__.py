@@ -14,6 +14,10 @@
 `Session` decides by itself what to forget (evict) and replay (recompute); `checkpoint` lets you say it by hand, with the
 signature of torch.utils.checkpoint. `measure` runs a step once and tells what it needs. `plan`, `curve` and `simulate`
 work on traces: of recorded steps, of files, and of graphs of any kind.
+
+Without a model of PyTorch's: `Chain` is checkpointing for closures on arrays of numpy, such as steps of a solver and their
+adjoints, with the schedules of `reprise.schedule` (Revolve, H-Revolve, a byte budget and more), and `Store` keeps arrays by
+key within budgets of memory and disk.
 """
 from __future__ import annotations
 
@@ -34,10 +38,23 @@ _solver.find()
 
 from . import compiled as _compiled  # noqa: E402
 from . import engine as _engine  # noqa: E402
+from . import schedule  # noqa: E402
+from .chain import Chain, ChainLoop, Progress, Resumed  # noqa: E402
 from .checkpointing import checkpoint, checkpoint_sequential  # noqa: E402
-from .errors import BudgetError, ChangedInputError, Error, MismatchError, SessionError  # noqa: E402
+from .errors import (  # noqa: E402
+    BudgetError,
+    ChainError,
+    ChangedInputError,
+    DiskError,
+    DoesNotFit,
+    Error,
+    MismatchError,
+    NotStored,
+    SessionError,
+)
 from .planning import Curve, Plan, PlanResult, Trace, curve, plan, planners, simulate  # noqa: E402
 from .session import Measurement, Session, Step, fraction_of_memory, live_bytes, measure  # noqa: E402
+from .store import Offer, Store, codecs, remember  # noqa: E402
 
 _engine.install()
 _compiled.install()
@@ -46,24 +63,37 @@ __version__: str = _built.version
 
 __all__ = [
     "BudgetError",
+    "Chain",
+    "ChainError",
+    "ChainLoop",
     "ChangedInputError",
     "Curve",
+    "DiskError",
+    "DoesNotFit",
     "Error",
     "Measurement",
     "MismatchError",
+    "NotStored",
+    "Offer",
     "Plan",
     "PlanResult",
+    "Progress",
+    "Resumed",
     "Session",
     "SessionError",
     "Step",
+    "Store",
     "Trace",
     "checkpoint",
     "checkpoint_sequential",
+    "codecs",
     "curve",
     "fraction_of_memory",
     "live_bytes",
     "measure",
     "plan",
     "planners",
+    "remember",
+    "schedule",
     "simulate",
 ]

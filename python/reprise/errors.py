@@ -45,4 +45,26 @@ class ChangedInputError(SessionError):
     """A tensor that a recipe needs was written while nobody recorded, by another thread or between steps."""
 
 
-_core.set_errors(Error, SessionError, BudgetError, MismatchError, ChangedInputError)
+class ChainError(Error):
+    """What goes wrong in a chain. The pass is over, and the chain can be run again."""
+
+
+class NotStored(Error, KeyError):
+    """A store has no value under this key. If one was offered, the text says why it is not there."""
+
+    __str__ = Error.__str__
+
+
+class DoesNotFit(Error):
+    """A value is larger than the budget of every tier of a store."""
+
+
+class DiskError(Error, OSError):
+    """A disk failed, or a file on it is damaged. The text names the file or folder, and the system's reason."""
+
+    __str__ = Error.__str__
+
+
+_core.set_errors(
+    Error, SessionError, BudgetError, MismatchError, ChangedInputError, ChainError, NotStored, DoesNotFit, DiskError
+)

@@ -219,3 +219,24 @@ def test_every_program_of_the_documentation_runs():
     for program in programs:
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
+
+
+def test_every_row_for_python_on_the_page_about_other_systems_runs():
+    page = (pathlib.Path(__file__).parents[2] / "docs/coming-from.md").read_text()
+    section = page[page.index("## The same in Python") :].split("\n## ")[0]
+    (beginning,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    rows = re.findall(r"^\| .* \| `([^`]*)` \|$", section, re.MULTILINE)
+    assert len(rows) >= 15
+    programs = "".join(f"def row_{k}():\n" + textwrap.indent(f"{beginning}\n{row}\n", "    ") for k, row in enumerate(rows))
+    calls = "".join(f"row_{k}()\n" for k in range(len(rows)))
+    done = subprocess.run([sys.executable, "-c", programs + calls], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name, arguments", [("heat_adjoint", ["--steps", "100"]), ("accelerate_gpt", ["--steps", "3"])])
+def test_an_example_says_that_the_bits_are_the_same(name, arguments):
+    if name == "accelerate_gpt":
+        pytest.importorskip("accelerate")
+    program = pathlib.Path(__file__).parents[1] / f"examples/{name}.py"
+    done = subprocess.run([sys.executable, program, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0 and "bit for bit" in done.stdout, done.stdout + done.stderr
