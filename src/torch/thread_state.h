@@ -19,8 +19,8 @@ struct ThreadState {
   std::shared_ptr<Recording> recording;  // none until the first operator of a period
   int inside = 0;                        // operators that are recorded, or ignored with all they call, and run now
   bool met_inside = false;               // it was met inside of an operator, which has perhaps not ended yet
-  std::optional<at::CallbackHandle> operators, nodes;  // callbacks that are there
-  void (*period_ended)() = nullptr;                    // told after a period of this thread has ended
+  std::optional<at::CallbackHandle> operators, scopes, nodes;  // callbacks that are there
+  void (*period_ended)() = nullptr;                            // told after a period of this thread has ended
 };
 
 [[nodiscard]] ThreadState& this_thread();
