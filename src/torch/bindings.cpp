@@ -132,9 +132,4 @@ void Bindings::renumber(std::size_t from, std::size_t to) {
   all_.resize(to + count);
 }
 
-void remove_tag(meter::Header& header) {
-  const Arbiter lock;
-  header.tag = {};
-}
-
 }  // namespace reprise::internal

@@ -25,6 +25,7 @@ class Bindings {
 
   // Of the recording, in tags. Before anything is bound.
   void number(std::uint32_t number) { number_ = number; }
+  [[nodiscard]] std::uint32_t number() const { return number_; }
   void resize(std::size_t values) { all_.resize(values); }
   // Takes the tags off what is alive: nothing is bound any more.
   void clear();
@@ -63,8 +64,5 @@ class Bindings {
   std::vector<Binding> all_;                             // by value
   std::unordered_map<c10::StorageImpl*, Id> elsewhere_;  // storages whose memory carries no tag of ours
 };
-
-// The meter's death callback: tagged memory is about to be freed.
-void remove_tag(meter::Header&);
 
 }  // namespace reprise::internal

@@ -44,7 +44,7 @@ void Bridge::find_chains(const Period& period) {
     const auto outputs = recipes.outputs_of(op);
     if (outputs.size() != 1 || recipes.operators[op].obstacle) continue;
     const Id value = outputs[0].value;
-    if (uses[value] != 1 || recipes.values[value].maker != op) continue;
+    if (uses[value] != 1 || recipes.values[value].maker != op || recipes.values[value].outlasts) continue;
     const Id next = user[value];
     if (recipes.operators[next].obstacle) continue;
     for (const Write& write : recipes.writes_of(next)) {
@@ -109,6 +109,7 @@ void Bridge::add_operators(const Period& period) {
       const Id value = value_of_[output.value];
       if (value < 0 || recipes.values[output.value].maker != op) continue;
       mine.outputs.push_back(value);
+      mine.replayable &= !recipes.values[output.value].outlasts;
       trace_.values[value].maker = op;
     }
   }

@@ -28,6 +28,10 @@ void Course::mark_unwritten(Id value) {
   if (in_recipes(value)) recipes_->values[value].unwritten = true;
 }
 
+void Course::mark_outlasting(Id value) {
+  if (in_recipes(value)) recipes_->values[value].outlasts = true;
+}
+
 Recipes& Course::own() {
   TORCH_INTERNAL_ASSERT_DEBUG_ONLY(!following_);
   return *recipes_;

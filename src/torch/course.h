@@ -41,6 +41,8 @@ class Course {
   void mark_verified(Id value);
   // It has bytes that nobody wrote.
   void mark_unwritten(Id value);
+  // What it is made of goes away before it does, here and where others follow the same recipes.
+  void mark_outlasting(Id value);
 
   // ---- operators ----
   // Not while following.

@@ -79,6 +79,12 @@ std::string sentence(const ChangedInputError::Facts& facts) {
            "that "
            "needs it";
   }
+  if (facts.freed) {
+    return "[replay] " + argument + " of " + operator_at(facts.op, facts.operator_index) +
+           " was freed by the program, which resized its storage, and does not have the same contents again, so that a "
+           "forgotten value cannot be rebuilt from it. Bring it back before the backward pass that needs it, or free "
+           "it only after that";
+  }
   return "[replay] " + argument + " of " + operator_at(facts.op, facts.operator_index) +
          " was written while nobody recorded, by another thread or between steps, so that a forgotten value cannot be "
          "rebuilt from it. Write to it on the thread of the step and while the step is open, or only after the "

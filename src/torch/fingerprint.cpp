@@ -91,6 +91,12 @@ Fingerprint fingerprint(const c10::Storage& storage, const View& view) {
   }
 }
 
+Fingerprint fingerprint(const void* data, std::size_t bytes) {
+  Blocks blocks;
+  blocks.add(static_cast<const std::byte*>(data), bytes);
+  return blocks.finish();
+}
+
 std::vector<std::size_t> differences(const Fingerprint& one, const Fingerprint& other) {
   std::vector<std::size_t> blocks;
   for (std::size_t block = 0; block < one.size(); ++block) {

@@ -14,6 +14,8 @@ inline constexpr std::size_t fingerprint_block = 64 << 10;
 using Fingerprint = std::vector<std::uint64_t>;
 
 [[nodiscard]] Fingerprint fingerprint(const c10::Storage&, const View&);
+// Of these bytes, all of them.
+[[nodiscard]] Fingerprint fingerprint(const void* data, std::size_t bytes);
 
 // The blocks in which two fingerprints of the same view differ.
 [[nodiscard]] std::vector<std::size_t> differences(const Fingerprint&, const Fingerprint&);

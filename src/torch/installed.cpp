@@ -1,8 +1,8 @@
 #include "torch/installed.h"
 
 #include "torch/backward.h"
-#include "torch/bindings.h"
 #include "torch/forks.h"
+#include "torch/freed.h"
 #include "torch/meter.h"
 #include "torch/pressure.h"
 
@@ -12,7 +12,7 @@ namespace {
 // Before main; and so that at a fork our locks are taken after those of libraries that register their handlers later.
 const bool installed = [] {
   install_engine();
-  meter::callbacks(make_room, remove_tag);
+  meter::callbacks(make_room, memory_freed);
   install_fork_handlers();
   return true;
 }();

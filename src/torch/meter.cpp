@@ -1,7 +1,7 @@
 #include "torch/meter.h"
 
 #include <c10/core/CPUAllocator.h>
-#include <c10/core/StorageImpl.h>
+#include <c10/core/Storage.h>
 
 #include <algorithm>
 #include <atomic>
@@ -115,7 +115,7 @@ void free_memory(void* data) {
   if (data == nullptr) return;
   Header& header = static_cast<Header*>(data)[-1];
   if (header.tag.recording != 0) {
-    if (const Death died = settings.death.load(std::memory_order_acquire)) died(header);
+    if (const Death died = settings.death.load(std::memory_order_acquire); died && died(header)) return;
   }
   if (header.tracked) counters.tracked.fetch_sub(header.bytes, relaxed);
   if (header.reported) [[unlikely]]
@@ -175,6 +175,13 @@ Header* header_of(const c10::StorageImpl& storage) {
   void* const data = pointer.get_context();
   if (data == nullptr || pointer.get_deleter() != &free_memory) return nullptr;
   return static_cast<Header*>(data) - 1;
+}
+
+c10::Storage take(Header& header, std::size_t bytes) {
+  void* const data = &header + 1;
+  untrack(header);
+  return {c10::Storage::use_byte_size_t(), bytes,
+          c10::DataPtr(data, data, &free_memory, c10::Device(c10::DeviceType::CPU)), nullptr, false};
 }
 
 Bytes live() {

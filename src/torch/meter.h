@@ -16,8 +16,9 @@
 #include "reprise/trace/trace.h"
 
 namespace c10 {
+struct Storage;
 struct StorageImpl;
-}
+}  // namespace c10
 
 namespace reprise::internal::heap {
 struct Block;
@@ -82,9 +83,13 @@ void limit(Bytes limit, Bytes reserve = 0);
 // Called on the allocating thread with the bytes it wants. Frees what it can; true: try again, false: nothing left. It
 // may throw instead, and the allocation fails with that.
 using Pressure = bool (*)(Bytes wanted);
-// Called on the thread that frees tagged memory, before it is freed. Must not throw.
-using Death = void (*)(Header&);
+// Called on the thread that frees tagged memory, before it is freed. True: it is not freed, somebody has taken it. Must
+// not throw.
+using Death = bool (*)(Header&);
 std::pair<Pressure, Death> callbacks(Pressure, Death);  // returns the former ones
+
+// A storage of its own for memory that is about to be freed: for the death callback.
+[[nodiscard]] c10::Storage take(Header&, std::size_t bytes);
 
 // Bytes of our own that count but are not tensors (packed values). Never presses, may use the reserve; false: no room.
 [[nodiscard]] bool charge(Bytes);

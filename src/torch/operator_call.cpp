@@ -185,9 +185,8 @@ Id OperatorCall::take(c10::StorageImpl* storage, Output output) {
   if (r_.course().following() && !takes_expected(storage, bytes, output)) diverge_in_it("results of other sizes");
   if (!r_.course().following()) add_output(storage, output);
   ++outputs_seen_;
-  if (values.rebuildable(output.value)) {
-    r_.journal().made(output.value);
-  } else {
+  if (r_.course().info(output.value).maker != no_operator) r_.journal().made(output.value);
+  if (!values.rebuildable(output.value)) {
     if (values.may_forget()) values.hold(output.value, storage);
     if (!header || recipe().obstacle) r_.rules().counters().kept(recipe(), bytes);
   }

@@ -40,6 +40,12 @@ bool leaves_contents_undefined(std::string_view name) {
          name.starts_with("aten::_resize_output") || name == "aten::set_" || name == "aten::set";
 }
 
+// Talks to other processes, or prepares it: what it gives may never be asked for again.
+bool communicates(std::string_view name) {
+  return name.starts_with("c10d::") || name.starts_with("_c10d_functional") || name.starts_with("c10d_functional") ||
+         name.starts_with("fsdp::") || name.starts_with("symm_mem::");
+}
+
 bool mentions(const c10::TypePtr& type, std::string_view word) {
   return type->str().find(word) != std::string::npos;
 }
@@ -91,7 +97,12 @@ OperatorInfo::OperatorInfo(c10::OperatorHandle operator_handle) : handle(std::mo
   int index = 0;
   for (const c10::Argument& argument : schema.arguments()) {
     Access how = Access::read;
-    if (argument.alias_info() && argument.alias_info()->isWrite()) {
+    // Those of process groups write without declaring it, into everything that they do not call an input.
+    const bool undeclared = base.starts_with("c10d::") && mentions(argument.type(), "Tensor") &&
+                            argument.name().find("input") == std::string::npos;
+    if (undeclared) {
+      how = Access::write;
+    } else if (argument.alias_info() && argument.alias_info()->isWrite()) {
       const bool noise = base.starts_with("aten::rrelu_with_noise") && argument.name() == "noise";
       how = argument.is_out() || overwrites_itself(base) || noise ? Access::overwrite : Access::write;
     }
@@ -118,6 +129,8 @@ OperatorInfo::OperatorInfo(c10::OperatorHandle operator_handle) : handle(std::mo
   if (handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) ||
       !handle.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU)) {
     kind = Kind::transparent;
+  } else if (communicates(base)) {
+    kind = Kind::opaque;
   } else if ((!takes_tensor && !random) || is_factory_with_arguments(base)) {
     kind = Kind::opaque;
   } else if ((!writes && (!makes_tensor || only_aliases)) || leaves_contents_undefined(base) ||

@@ -3,7 +3,7 @@
 // Four kinds. A recorded operator becomes a recipe. A transparent one is composed of others, which are recorded
 // instead. An ignored one makes nothing: a view, or no tensor at all, or contents that nobody has defined yet (empty).
 // An opaque one is ignored together with everything it calls: a factory, whose result the user may fill through a
-// pointer.
+// pointer, or one that talks to other processes.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>

@@ -80,6 +80,7 @@ struct RecordedValue {
   Id maker = no_operator;  // none: it came from outside, or cannot be rebuilt; then it is held while it may be needed
   bool verified = false;   // rebuilt once and found to be the same bits
   bool unwritten = false;  // has bytes that nobody wrote: there is nothing to compare
+  bool outlasts = false;   // what it is made of goes away while the program still has it: it is kept, not rebuilt
 };
 
 // A record of arenas: everything but `values` is in order of the operators.

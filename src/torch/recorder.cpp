@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "torch/arbiter.h"
+#include "torch/asides.h"
 #include "torch/clock.h"
 #include "torch/executor.h"
 #include "torch/follower.h"
@@ -88,6 +89,8 @@ std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& funct
   auto context = std::make_unique<OperatorContext>();
   if (!info || info->kind == OperatorInfo::Kind::opaque) {
     context->compiled_function = here.in_compiled_function = !info;
+    if (info) context->written = writes::written_by(*info, function.inputs());
+    writes::save_contents(context->written);
     ++here.inside;
     return context;
   }
@@ -96,8 +99,9 @@ std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& funct
   Recording& r = *here.recording;
   writes::Written written = writes::written_by(*info, function.inputs());
   writes::save_contents(written);
-  if (r.values().pending().count() == 0 && !at::GradMode::is_enabled() &&
-      !here.in_compiled_function) {  // not recorded, but it changes what it writes
+  const bool without_gradients = !at::GradMode::is_enabled() && !here.in_compiled_function;
+  if (asides() > 0 || (r.values().pending().count() == 0 && without_gradients)) {
+    // not recorded, but it changes what it writes
     if (written.empty()) return nullptr;
     context->written = std::move(written);
     ++here.inside;
@@ -129,6 +133,20 @@ void on_operator_end(const at::RecordFunction& function, at::ObserverContext* gi
   execute_after(r, r.journal().moment() - 1);
 }
 
+// ---- asides --------------------------------------------------------------------------------------------------------
+
+struct AsideContext final : at::ObserverContext {};
+
+std::unique_ptr<at::ObserverContext> on_scope(const at::RecordFunction& scope) {
+  if (!is_aside(scope.name())) return nullptr;
+  ++asides();
+  return std::make_unique<AsideContext>();
+}
+
+void on_scope_end(const at::RecordFunction&, at::ObserverContext* given) {
+  if (given && asides() > 0) --asides();  // unless the step has been closed in it
+}
+
 // ---- nodes of backward ---------------------------------------------------------------------------------------------
 
 struct NodeContext final : at::ObserverContext {
@@ -143,6 +161,10 @@ std::unique_ptr<at::ObserverContext> on_node(const at::RecordFunction& node) {
   if (r.plan() && !r.plan()->expects(r.journal().moment(), name)) {
     const Arbiter lock;
     diverge(r, "backward ran " + std::string(node.name()) + " at another place than before");
+  }
+  {
+    const Arbiter lock;
+    r.values().release_outlasting();
   }
   execute_before(r, r.journal().moment());
   {
@@ -188,6 +210,8 @@ void watch_operators(Watch on) {
             .needsInputs(true)
             .needsOutputs(true)
             .scopes({at::RecordScope::FUNCTION}));
+  watch(this_thread().scopes, on,
+        at::RecordFunctionCallback(on_scope, on_scope_end).scopes({at::RecordScope::USER_SCOPE}));
   draws::watch(on == Watch::on);
 }
 

@@ -189,6 +189,10 @@ void Recording::after_write(c10::StorageImpl* storage, const libtorch::Version& 
   }
 }
 
+void Recording::freed(Id value, const Values::Freed& how) {
+  if (values_.freed(value, how) && period_) period_->drop_plan();
+}
+
 // ---- moments -------------------------------------------------------------------------------------------------------
 
 void Recording::begin_operator(Id op) {

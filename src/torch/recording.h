@@ -73,6 +73,9 @@ class Recording : public std::enable_shared_from_this<Recording> {
   // The program has written into the storage, and not by an operator of this recording.
   void after_write(c10::StorageImpl*, const libtorch::Version& of_tensor);
 
+  // The program has freed the memory of this value's storage, and has the storage still: see freed.h.
+  void freed(Id value, const Values::Freed&);
+
   // ---- moments, see journal.h ----
   void begin_operator(Id op);
   void begin_event(const char* name, std::uint64_t hash);

@@ -46,30 +46,38 @@ void Replay::add_operator(Id op) {
   if (collected_[op]) return;
   collected_[op] = true;
   operators_.push_back(op);
+  check_inputs(op);
+  for (const Reference& reference : recipes.references_of(op)) {
+    if (reference.value == no_value) continue;
+    if (touch(reference.value)) open_.push_back(reference.value);
+    ++slots_[reference.value].uses;
+  }
+}
+
+void Replay::check_inputs(Id op) {
+  const Recipes& recipes = r_.course().recipes();
   const auto arguments = recipes.arguments_of(op);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i].kind == Argument::Kind::constant) continue;
     for (std::uint32_t k = 0; k < arguments[i].count; ++k) {
       const Id value = recipes.references[arguments[i].first + k].value;
-      if (value == no_value) continue;
-      check_unchanged(op, static_cast<int>(i), value);
-      if (touch(value)) open_.push_back(value);
-      ++slots_[value].uses;
+      if (value != no_value) check_unchanged(op, static_cast<int>(i), value);
     }
   }
 }
 
-void Replay::check_unchanged(Id op, int argument, Id value) const {
-  const Values& values = r_.values();
+void Replay::check_unchanged(Id op, int argument, Id value) {
+  Values& values = r_.values();
   if (values.rebuildable(value)) return;
   const Standing standing = values.standing(value);
-  if (standing < Standing::lost && values.kept(value) && !values.bindings().written_unseen(value)) return;
+  const bool unwritten = standing < Standing::lost && values.kept(value) && !values.bindings().written_unseen(value);
+  if (unwritten && values.is_there(value)) return;
   for (const SavedTensor* const saved : values.pending().of(value)) {
     saved->check_unmoved();  // an error of the user's, in LibTorch's words
   }
   const OperatorInfo& info = *r_.course().recipes().operators[op].info;
   throw ChangedInputError({info.name, op, argument, info.handle.schema().arguments()[argument].name(),
-                           standing == Standing::lost_without_room});
+                           standing == Standing::lost_without_room, unwritten || values.is_away(value)});
 }
 
 // ---- running -------------------------------------------------------------------------------------------------------

@@ -38,6 +38,8 @@ class Replay {
   void collect_packed(Id value) { pin(value, slots_[value]); }
   // This operator in any case.
   void collect_operator(Id op);
+  // Throws ChangedInputError if the operator cannot be run on what it ran on then.
+  void check_inputs(Id op);
   // This value is asked for: it is not freed.
   void want(Id value) { slots_[value].wanted = true; }
 
@@ -65,7 +67,7 @@ class Replay {
   void pin(Id value, Slot&);
   void collect_open();
   void add_operator(Id op);
-  void check_unchanged(Id op, int argument, Id value) const;
+  void check_unchanged(Id op, int argument, Id value);
 
   void run(Id op);
   [[nodiscard]] c10::IValue argument(const ReplayCall&, int index);

@@ -76,6 +76,7 @@ class FrugalReplay {
   void push(Id value) {
     const Arbiter lock;
     Frame frame{value, r_.course().info(value).maker, {}};
+    Replay(r_, keep_).check_inputs(frame.op);
     for (const Reference& reference : r_.course().recipes().references_of(frame.op)) {
       const auto is_it = [&](const auto& input) { return input.first == reference.value; };
       if (reference.value == no_value || std::any_of(frame.inputs.begin(), frame.inputs.end(), is_it)) continue;
@@ -148,7 +149,7 @@ c10::Storage rebuild_anew(Recording& recording, Id value, Anew anew) {
   }
 }
 
-void replay_for_plan(Recording& recording, std::span<const Id> operators, std::span<const Id> outputs) {
+void replay_for_plan(Recording& recording, std::span<const Id> operators, std::span<const Id> outputs) try {
   const Replaying replaying;
   Replay replay(recording, Replay::Keep::outputs);
   {
@@ -160,6 +161,8 @@ void replay_for_plan(Recording& recording, std::span<const Id> operators, std::s
     for (const Id op : operators) replay.collect_operator(op);
   }
   replay.run();
+} catch (const ChangedInputError& error) {
+  if (!error.facts().freed) throw;  // else it is too early: it is rebuilt when it is asked for
 }
 
 void unpack_for_plan(Recording& recording, Id value) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "torch/arbiter.h"
+#include "torch/asides.h"
 #include "torch/clock.h"
 #include "torch/open_steps.h"
 #include "torch/process.h"
@@ -32,6 +33,7 @@ void close_step(SessionState& session) noexcept {
   watch_nodes(Watch::off);
   here.inside = 0;
   here.in_compiled_function = false;
+  asides() = 0;
   try {  // the last that was saved may have gone without backward
     if (here.recording && here.recording->values().pending().is_over()) (void)complete_period();
   } catch (...) {  // out of memory: nothing is learnt from it

@@ -21,8 +21,8 @@ struct ThreadState {
   bool met_inside = false;               // it was met inside of an operator, which has perhaps not ended yet
   bool in_compiled_function = false;     // what it is inside of is only the frame around compiled code, see compiled.h
   bool in_compiled_graph = false;        // a graph runs as one operator, which may yet turn out not to be replayable
-  std::optional<at::CallbackHandle> operators, nodes;  // callbacks that are there
-  void (*period_ended)() = nullptr;                    // told after a period of this thread has ended
+  std::optional<at::CallbackHandle> operators, scopes, nodes;  // callbacks that are there
+  void (*period_ended)() = nullptr;                            // told after a period of this thread has ended
 };
 
 [[nodiscard]] ThreadState& this_thread();

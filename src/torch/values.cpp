@@ -29,11 +29,18 @@ void Values::renumber(std::size_t from, std::size_t to) {
   bindings_.renumber(from, to);
   pending_.renumber(from, to);
   needed_known_ = false;
+  for (Id& value : released_) {
+    if (value >= static_cast<Id>(from)) value = static_cast<Id>(static_cast<std::size_t>(value) - from + to);
+  }
 }
 
 void Values::become(Id value, Standing standing) {
   TORCH_INTERNAL_ASSERT_DEBUG_ONLY(may_become(live_[value].standing, standing));
   live_[value].standing = standing;
+}
+
+void Values::use(Id value) {
+  if (live_[value].uses++ == 0) live_[value].first_use = course_.next();
 }
 
 // ---- where it is ---------------------------------------------------------------------------------------------------
@@ -97,9 +104,20 @@ void Values::keep(Id value, c10::Storage storage) {
 void Values::release(Id value) {
   if (rebuildable(value)) let_go(value);
   drop_packed(value);
+  if (!course_.info(value).outlasts || !live_[value].kept) return;
+  if (std::find(released_.begin(), released_.end(), value) == released_.end()) released_.push_back(value);
+}
+
+bool Values::release_outlasting() {
+  return std::erase_if(released_, [this](Id value) {
+           if (pending_.any_of(value) || needed(value)) return false;
+           let_go(value);
+           return true;
+         }) != 0;
 }
 
 void Values::forget(Id value) {
+  if (course_.info(value).outlasts) return;
   if (pending_.any_of(value) && live_[value].kept) {
     take_fingerprints(value, live_[value].kept);
     rules_.counters().forgotten(bytes(value));
@@ -191,6 +209,69 @@ void Values::lose(Id value, Standing how) {
       if (live_[output.value].standing == Standing::usual) become(output.value, Standing::orphan);
     }
   }
+}
+
+// ---- memory that the program frees ---------------------------------------------------------------------------------
+
+// What backward itself will ask for has to be back by then, with Reprise or without.
+bool Values::would_take(Id value, const Freed& how) {
+  return !how.moved && !how.by_aside && !pending_.any_of(value) && would_copy(value);
+}
+
+bool Values::freed(Id value, const Freed& how) {
+  LiveValue& live = live_[value];
+  if (rebuildable(value)) {
+    let_go(value);
+    return false;
+  }
+  if (would_take(value, how)) {
+    replace(value, how.taken);
+    return false;
+  }
+  if (live.uses == 0 || live.standing >= Standing::copied) return false;
+  live.away = Away{how.bytes, {}};
+  if (rules_.verifies(course_.info(value))) live.away->fingerprint = fingerprint(how.contents, how.bytes);
+  return !how.moved && keep_what_outlasts(value);
+}
+
+// What the program cannot reach any more, only nodes of backward that exist by now will ask for, and they need the
+// value itself to be back. What it can reach may be asked for by others, at any time.
+bool Values::keep_what_outlasts(Id value) {
+  const Recipes& recipes = course_.recipes();
+  std::vector<bool> depends(live_.size(), false);
+  depends[value] = true;
+  bool more = false;
+  for (Id op = live_[value].first_use; op < course_.next(); ++op) {
+    const auto references = recipes.references_of(op);
+    if (std::none_of(references.begin(), references.end(),
+                     [&](const Reference& r) { return r.value != no_value && depends[r.value]; })) {
+      continue;
+    }
+    for (const Output& output : recipes.outputs_of(op)) {
+      if (!rebuildable(output.value)) continue;  // it is kept
+      if (!held_by_program(output.value)) {
+        depends[output.value] = true;
+        continue;
+      }
+      if (!live_[output.value].kept) live_[output.value].kept = bindings_.storage(output.value);
+      course_.mark_outlasting(output.value);
+      more = true;
+    }
+  }
+  if (more) needed_known_ = false;
+  return more;
+}
+
+bool Values::is_there(Id value) {
+  LiveValue& live = live_[value];
+  if (!live.away) return true;
+  if (!live.kept || !live.kept.data() || live.kept.nbytes() < live.away->bytes) return false;
+  Fingerprint& expected = live.away->fingerprint;
+  if (expected.empty()) return true;
+  if (!differences(expected, fingerprint(live.kept.data(), live.away->bytes)).empty()) return false;
+  course_.mark_verified(value);
+  expected.clear();
+  return true;
 }
 
 // ---- the end -------------------------------------------------------------------------------------------------------

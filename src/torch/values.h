@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "torch/bindings.h"
@@ -61,7 +62,8 @@ class Values {
   [[nodiscard]] Bytes bytes(Id value) const { return course_.info(value).bytes; }
   // By its recipe, whether it is resident or not.
   [[nodiscard]] bool rebuildable(Id value) const {
-    return course_.info(value).maker != no_operator && live_[value].standing <= Standing::usual;
+    const RecordedValue& info = course_.info(value);
+    return info.maker != no_operator && !info.outlasts && live_[value].standing <= Standing::usual;
   }
   [[nodiscard]] Standing standing(Id value) const { return live_[value].standing; }
   [[nodiscard]] const c10::Storage& kept(Id value) const { return live_[value].kept; }  // empty: it is not
@@ -70,7 +72,7 @@ class Values {
   [[nodiscard]] float saved_at(Id value) const { return live_[value].saved_at; }
   void save_now(Id value) { live_[value].saved_at = journal_.now(); }
   // A recipe of this period reads it.
-  void use(Id value) { ++live_[value].uses; }
+  void use(Id value);
 
   // ---- where it is ----
   Id add(c10::StorageImpl*, Id maker);
@@ -91,8 +93,10 @@ class Values {
   void hold(Id value, c10::StorageImpl* storage) { live_[value].kept = libtorch::share(storage); }
   void let_go(Id value);
   void drop_packed(Id value) { live_[value].packed.reset(); }
-  // Lets go of our handle, if it can be rebuilt, and of the packed copy.
+  // Lets go of our handle, if it can be rebuilt, and of the packed copy. One that outlasts what it was made of is let
+  // go of by `release_outlasting`, once no recipe can need it.
   void release(Id value);
+  bool release_outlasting();  // false: of none
   // Lets go of our handle, with a fingerprint for those who wait for it.
   void forget(Id value);
   // The contents are about to go: a fingerprint for those who wait for them, if it is to be verified.
@@ -115,6 +119,23 @@ class Values {
   // kept if it is still there.
   void lose(Id value, Standing how);
 
+  // ---- memory that the program frees, see freed.h ----
+  struct Freed {
+    const void* contents = nullptr;  // which are still there
+    std::size_t bytes = 0;
+    bool moved = false;     // the storage has other memory now
+    bool by_aside = false;  // a library that will bring them back has done it
+    c10::Storage taken;     // the memory itself, if anybody wants it
+  };
+  // Whether recipes need the memory, because nobody else will bring the contents back.
+  [[nodiscard]] bool would_take(Id value, const Freed&);
+  // The storage of this value has other memory now, or none. True: more values than before outlast what they were made
+  // of.
+  bool freed(Id value, const Freed&);
+  [[nodiscard]] bool is_away(Id value) const { return live_[value].away.has_value(); }
+  // Whether a value from outside can be read: it is not away, or back with the same contents.
+  [[nodiscard]] bool is_there(Id value);
+
   // Only what pending saved tensors need stays.
   void end();
   // Nothing stays. Handles are dropped when the lock is free.
@@ -126,16 +147,24 @@ class Values {
   void renumber(std::size_t from, std::size_t to);
 
  private:
+  // What a value had in it when it went away.
+  struct Away {
+    std::size_t bytes;
+    Fingerprint fingerprint;  // empty: nothing is compared
+  };
   struct LiveValue {
     c10::Storage kept;  // our own handle
     std::shared_ptr<const PackedCopy> packed;
     float saved_at = 0;
-    int uses = 0;  // by recipes of this period
+    int uses = 0;                // by recipes of this period
+    Id first_use = no_operator;  // the first of them
     Standing standing = Standing::unmet;
+    std::optional<Away> away;
   };
 
   void become(Id value, Standing);
   void find_needed();
+  bool keep_what_outlasts(Id value);
 
   Course& course_;
   const Journal& journal_;
@@ -147,6 +176,7 @@ class Values {
   VictimQueue victims_;
   std::vector<bool> needed_;  // by value, if known
   bool needed_known_ = false;
+  std::vector<Id> released_;  // that outlast what they were made of, and that recipes may still need
 };
 
 }  // namespace reprise::internal

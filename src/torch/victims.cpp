@@ -96,6 +96,7 @@ bool forget_a_victim() {
 bool reconsider_victims() {
   bool any = false;
   for (Recording* const r : process().recordings().all()) {
+    any |= r->values().release_outlasting();
     any |= r->values().victims().has_busy();
     r->values().victims().reconsider();
   }

@@ -56,6 +56,15 @@ void on_write(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::ji
   op.redispatchBoxed(below, stack);
 }
 
+// A tensor, or lists of them.
+void add(Written& written, const c10::IValue& input) {
+  if (input.isTensor()) {
+    if (input.toTensor().defined() && input.toTensor().has_storage()) written.push_back(input.toTensor());
+  } else if (input.isList()) {
+    for (const c10::IValue& element : input.toListRef()) add(written, element);
+  }
+}
+
 bool writes(const c10::OperatorHandle& op) {
   const OperatorInfo& info = find_operator(op);
   return info.writes || info.batch_norm;
@@ -73,17 +82,12 @@ const bool made = (interception(), true);  // when the library is loaded: a fork
 Written written_by(const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
   Written written;
   if (!info.writes && !info.batch_norm) return written;
-  const auto one = [&](const at::Tensor& tensor) {
-    if (tensor.defined() && tensor.has_storage()) written.push_back(tensor);
-  };
   const bool training = info.is_training(inputs);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const bool statistic =
         training && static_cast<int>(i) >= info.first_statistic && static_cast<int>(i) <= info.last_statistic;
     if (info.access[i] == Access::read && !statistic) continue;
-    if (inputs[i].isTensor()) one(inputs[i].toTensor());
-    if (!inputs[i].isTensorList()) continue;
-    for (const c10::IValue& element : inputs[i].toListRef()) one(element.toTensor());
+    add(written, inputs[i]);
   }
   return written;
 }

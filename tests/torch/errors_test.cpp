@@ -58,6 +58,9 @@ TEST(ChangedInputErrors, NameOperatorAndArgument) {
   EXPECT_EQ(error.facts().argument_name, "weight");
   EXPECT_TRUE(has(ChangedInputError({.op = "op", .operator_index = 0, .argument = 2, .argument_name = ""}),
                   "argument 2 of operator 0 'op'"));
+  EXPECT_TRUE(
+      has(ChangedInputError({.op = "op", .operator_index = 0, .argument = 2, .argument_name = "", .freed = true}),
+          "was freed by the program"));
 }
 
 TEST(SessionErrors, HaveOneBase) {

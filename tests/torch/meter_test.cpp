@@ -243,10 +243,33 @@ struct Dead {
 };
 std::vector<Dead> dead;
 
+c10::Storage saved_from_death;
+
+TEST_F(MeterTest, MemoryThatIsTakenAtItsDeathLivesOn) {
+  meter::callbacks(nullptr, [](meter::Header& header) {
+    header.tag = {};
+    saved_from_death = meter::take(header, 2000);
+    return true;
+  });
+  {
+    c10::Storage tagged = storage(2000);
+    header(tagged).tag = {.recording = 3, .value = 17};
+    meter::track(header(tagged));
+    *static_cast<char*>(tagged.mutable_data()) = 'x';
+  }
+  EXPECT_EQ(meter::live() - live_before, counted(2000));
+  EXPECT_EQ(*static_cast<const char*>(saved_from_death.data()), 'x');
+  EXPECT_EQ(saved_from_death.nbytes(), 2000u);
+  EXPECT_FALSE(header(saved_from_death).tracked);
+  saved_from_death = c10::Storage();
+  EXPECT_EQ(meter::live(), live_before);
+}
+
 TEST_F(MeterTest, TheDeathOfTaggedMemoryIsToldBeforeItGoes) {
   dead.clear();
   meter::callbacks(nullptr, [](meter::Header& header) {
     dead.push_back({header.tag, header.bytes, header.tracked, *reinterpret_cast<char*>(&header + 1)});
+    return false;
   });
   {
     const c10::Storage nobodys = storage(100);
@@ -430,7 +453,10 @@ TEST_F(MeterThreadTest, PressureMayFreeWhatOtherThreadsMade) {
 TEST_F(MeterThreadTest, CountsAreExactAfterAnyMixture) {
   static std::atomic<int> tagged, deaths;
   tagged = deaths = 0;
-  meter::callbacks(nullptr, [](meter::Header&) { ++deaths; });
+  meter::callbacks(nullptr, [](meter::Header&) {
+    ++deaths;
+    return false;
+  });
   const Bytes ceiling = live_before + 5'000'000;
   meter::limit(ceiling, 1000);
   in_threads(6, [](unsigned seed) {

@@ -1,6 +1,7 @@
 // The values of a recording: bound, kept, packed, forgotten, copied and lost.
 #include "torch/values.h"
 
+#include <ATen/native/Resize.h>
 #include <gtest/gtest.h>
 
 #include "made_period.h"
@@ -147,6 +148,75 @@ TEST_F(ValuesTest, WrittenByOthersTakeTheirSavedTensorsAlongIfNoCounterSawIt) {
   EXPECT_NE(tensor.value, made);
   EXPECT_EQ(values().bindings().find(libtorch::storage_of(y)), tensor.value);
   recording->detach(tensor);
+}
+
+// ---- memory that the program frees ----
+
+void resize(const at::Tensor& tensor, std::size_t bytes) {
+  at::native::resize_bytes_cpu(libtorch::storage_of(tensor), bytes);
+}
+
+TEST_F(ValuesTest, FreedByTheProgramAreAwayUntilTheSameContentsAreBack) {
+  SavedTensor tensor = saved(x);  // backward asks for it: so it will be back
+  recording->attach(tensor, outside, libtorch::storage_of(x));
+  EXPECT_TRUE(values().is_there(outside));
+  resize(x, 0);
+  EXPECT_TRUE(values().is_away(outside));
+  EXPECT_FALSE(values().is_there(outside));
+  EXPECT_EQ(values().bindings().find(libtorch::storage_of(x)), no_value);
+  resize(x, 4096);
+  x.fill_(3);
+  EXPECT_FALSE(values().is_there(outside));
+  x.fill_(1);
+  EXPECT_TRUE(values().is_there(outside));
+  resize(x, 0);
+  EXPECT_FALSE(values().is_there(outside));
+  recording->detach(tensor);
+}
+
+TEST_F(ValuesTest, ThatTheProgramHasOutlastWhatIsAway) {
+  SavedTensor tensor = saved(x);
+  recording->attach(tensor, outside, libtorch::storage_of(x));
+  resize(x, 0);
+  EXPECT_TRUE(recording->course().info(made).outlasts);
+  EXPECT_FALSE(values().rebuildable(made));
+  y = at::Tensor();
+  values().forget(made);
+  EXPECT_TRUE(values().kept(made));
+  values().release(made);
+  EXPECT_TRUE(values().release_outlasting());
+  EXPECT_FALSE(values().kept(made));
+  recording->detach(tensor);
+}
+
+TEST_F(ValuesTest, ThatTheProgramHasNoLongerAreRebuiltWhenWhatIsAwayIsBack) {
+  SavedTensor tensor = saved(x);
+  recording->attach(tensor, outside, libtorch::storage_of(x));
+  y = at::Tensor();
+  resize(x, 0);
+  EXPECT_TRUE(values().rebuildable(made));
+  EXPECT_FALSE(recording->course().info(made).outlasts);
+  recording->detach(tensor);
+}
+
+TEST_F(ValuesTest, FreedForGoodAreTakenIfARecipeNeedsThem) {
+  SavedTensor tensor = saved(y);
+  recording->attach(tensor, made, libtorch::storage_of(y));
+  const Bytes live = meter::live();
+  resize(x, 0);
+  EXPECT_EQ(meter::live(), live);
+  EXPECT_EQ(values().standing(outside), copied);
+  EXPECT_EQ(values().kept(outside).nbytes(), 4096u);
+  EXPECT_EQ(static_cast<const float*>(values().kept(outside).data())[1023], 1);
+  recording->detach(tensor);
+}
+
+TEST_F(ValuesTest, MovedElsewhereAreThereIfTheirContentsWereTakenAlong) {
+  resize(x, 8192);
+  EXPECT_TRUE(values().is_there(outside));
+  static_cast<float*>(libtorch::storage_of(x)->mutable_data())[5] = 7;
+  EXPECT_TRUE(values().is_there(outside));  // it was compared
+  EXPECT_TRUE(values().rebuildable(made));
 }
 
 TEST_F(ValuesTest, AreNumberedAnewWhenTheirRecipesAreLeft) {

@@ -62,7 +62,8 @@ class REPRISE_EXPORT MismatchError : public SessionError {
 };
 
 // Thrown if a tensor that a recipe needs was written while nobody recorded, by another thread or between steps; or if
-// the program wrote it, and there was no room for a copy of its old contents.
+// the program wrote it, and there was no room for a copy of its old contents; or if the program freed its memory, as
+// fully_shard does, and did not bring the same contents back in time.
 class REPRISE_EXPORT ChangedInputError : public SessionError {
  public:
   struct Facts {
@@ -71,6 +72,7 @@ class REPRISE_EXPORT ChangedInputError : public SessionError {
     int argument = 0;
     std::string argument_name;
     bool no_room = false;  // true if there was no room for a copy
+    bool freed = false;    // true if its memory was freed, and the same contents are not there again
   };
   explicit ChangedInputError(Facts);
   [[nodiscard]] const Facts& facts() const { return facts_; }
