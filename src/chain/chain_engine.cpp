@@ -25,7 +25,12 @@ class ChainEngine::PassGuard {
 };
 
 ChainEngine::ChainEngine(ChainLayers layers, bool tapes, ChainStates& states)
-    : states_(states), setup_(std::move(layers), tapes), held_(states, places_), kept_(places_) {
+    : states_(states),
+      works_in_place_(states.works_in_place()),
+      returns_state_(states.returns_state()),
+      setup_(std::move(layers), tapes),
+      held_(states, places_),
+      kept_(places_) {
   setup_.planner().progress([this](double share) {
     if (!observer_) return;
     observer_({.phase = ChainProgress::Phase::planning,
@@ -48,16 +53,22 @@ void ChainEngine::disk(DiskTier tier, std::optional<Bytes> transit, FileSystem* 
 }
 
 const Plan& ChainEngine::plan() const {
-  const Plan* plan = pass_ ? pass_->plan() : nullptr;
-  if (!plan) throw ChainError("[chain] there is no plan yet: no pass has begun, or its schedule is still deciding");
-  return *plan;
+  if (!pass_ || pass_->is_deciding()) {
+    throw ChainError("[chain] there is no plan yet: no pass has begun, or its schedule is still deciding");
+  }
+  return pass_->plan(pass_->form() ? *pass_->form() : form_of_pass());
 }
 
 Trace ChainEngine::trace() const {
-  if (pass_ && pass_->form()) return chain_trace(*pass_->form());
-  ChainForm form = setup_.form();
-  if (pass_) form.tiers.clear();  // it takes steps as they come, and uses none
-  return chain_trace(form);
+  if (!pass_) return chain_trace(setup_.form());
+  return chain_trace(pass_->form() ? *pass_->form() : form_of_pass());
+}
+
+// Of a pass that was made for the number of layers alone.
+ChainForm ChainEngine::form_of_pass() const {
+  ChainForm form = setup_.form_of_part(pass_->first(), pass_->first() + pass_->layers(), places_.used());
+  pass_->enter_costs(form);
+  return form;
 }
 
 // ---- the course of a pass ----
@@ -107,6 +118,9 @@ void ChainEngine::open(Id input, Id first, Id end) {
   states_.hold_spares(!pass_->limit());
   const Codec* const codec = places_.used().codec;
   if (!ran_before_) verification_.begin(states_, layers().size(), !codec || codec->exact());
+  plain_ = returns_state_ && owner_ == Owner::engine && layers().known() && !pass_->tapes() && !pass_->limit() &&
+           !pass_->decides() && !ran_before_ && !observer_ && !keeping() && !places_.will_keep() &&
+           !verification_.is_on();
   part_open_ = true;
 }
 
@@ -126,6 +140,7 @@ void ChainEngine::release() noexcept {
   phase_ = Phase::idle;
   first_ = start_ = 0;
   part_open_ = false;
+  plain_ = false;
   kept_on_ = false;
   adopted_.clear();
 }
@@ -282,7 +297,7 @@ void ChainEngine::backward_layer(std::uint64_t& pass) {
 // Executes the actions up to the run of this layer, forward or backward, which is included.
 void ChainEngine::execute_until(Id layer) {
   if (phase_ == Phase::forward) {
-    pass_->prepare_forward();
+    if (pass_->decides()) pass_->prepare_forward();
     while (position_ <= layer) execute(*pass_->next());
   } else {
     while (position_ > layer) execute(*pass_->next());
@@ -316,21 +331,52 @@ void ChainEngine::execute(const Action& next) {
   get(pass_->state_of(action.target), place);
 }
 
+// A layer of a pass in which nobody watches, limits, compares or decides anything, and forward returns states. It does
+// what run_forward does; most passes are of this kind, and layers may be small.
+void ChainEngine::run_forward_plainly(Id layer) {
+  const bool replay = phase_ == Phase::backward || layer < position_;
+  const Id input = held_.slot(layer);
+  const int number = layers().number(first_ + layer);
+  ++held_.statistics.forward_calls;
+  if (replay) {
+    ++held_.statistics.replays;
+  } else {
+    position_ = layer + 1;
+  }
+  if (layer + 1 == pass_->layers()) {
+    const ChainStates::Made made = states_.forward(number, input, false);
+    if (replay) {
+      states_.drop(made.state);
+    } else {
+      result_ = made.state;
+    }
+  } else if (drops_next(layer)) {
+    const ChainStates::Made made = states_.advance(number, input, false);
+    const bool remembered = held_.moved_on(layer, input, made.replaced, made.bytes);
+    if (!replay && !remembered) held_.statistics.not_stored += made.replaced;
+    pass_->took();
+  } else {
+    const ChainStates::Made made = states_.forward(number, input, false);
+    held_.hold(layer + 1, made.state, made.bytes);
+  }
+}
+
 void ChainEngine::run_forward(Id layer) {
+  if (plain_) return run_forward_plainly(layer);
   // The tape is wanted unless the plan drops it at once.
   const bool with_tape = pass_->tapes() && !drops_next(pass_->tape_value(layer));
   const bool replay = phase_ == Phase::backward || layer < position_;
   if (keeping() && !replay && layer > 0) keep_if_remembered(layer - 1);
   const Id input = held_.slot(layer);
-  const bool in_place = states_.works_in_place() && input >= 0 && pass_->drops_soon(pass_->state_value(layer));
+  const bool takes_slot = may_take_slot(layer, input);
   const ChainStates::Made made =
-      in_place ? call_in_place(layer, replay, with_tape) : call_forward(layer, input, with_tape);
-  if (!accept(layer, made)) return;
+      takes_slot ? call_in_place(layer, replay, with_tape) : call_forward(layer, input, with_tape);
+  if (pass_->limit() && !accept(layer, made)) return;
   if (replay) {
     ++held_.statistics.replays;
   } else {
     position_ = layer + 1;
-    pass_->ran(layer, cost_ ? *cost_ : setup_.forward_cost(first_ + layer));
+    if (pass_->decides()) pass_->ran(layer, cost_ ? *cost_ : setup_.forward_cost(first_ + layer));
     if (ran_before_) ++held_.statistics.replays;
   }
   verification_.made(first_ + layer, states_, made.state, replay || ran_before_);
@@ -344,6 +390,7 @@ void ChainEngine::run_forward(Id layer) {
   } else {
     held_.hold(layer + 1, made.state, made.bytes);
   }
+  if (takes_slot && returns_state_) forget_replaced(layer, replay, made.replaced);
   if (catching_up_ && last) {
     catching_up_ = false;
     leave_room_for_gradients();
@@ -351,13 +398,26 @@ void ChainEngine::run_forward(Id layer) {
   tell(replay || ran_before_ ? ChainProgress::Phase::replay : ChainProgress::Phase::forward, layer);
 }
 
+// A state that is returned is there together with the one before it, so that it can only be put into its slot where
+// nobody counts between the two.
+bool ChainEngine::may_take_slot(Id layer, Id input) {
+  if (input < 0 || !(works_in_place_ || (returns_state_ && !pass_->limit() && !observer_))) return false;
+  return pass_->drops_soon(pass_->state_value(layer));
+}
+
 // The state before the layer becomes the one after it.
 ChainStates::Made ChainEngine::call_in_place(Id layer, bool replay, bool with_tape) {
   ++held_.statistics.forward_calls;
-  const Bytes before = states_.bytes(held_.slot(layer));
-  const Id slot = held_.give_away(layer);
-  if (!replay && !held_.is_remembered(layer)) held_.statistics.not_stored += before;
+  const Id slot = held_.slot(layer);
+  if (works_in_place_) forget_replaced(layer, replay, states_.bytes(slot));
   return states_.advance(layers().number(first_ + layer), slot, with_tape);
+}
+
+// The state before the layer is not in its slot any more.
+void ChainEngine::forget_replaced(Id layer, bool replay, Bytes bytes) {
+  const HeldStates::Dropped dropped = held_.replaced(layer, bytes);
+  if (!replay && !dropped.remembered) held_.statistics.not_stored += bytes;
+  if (drops_next(pass_->state_value(layer))) pass_->took();
 }
 
 void ChainEngine::run_backward(Id layer) {
@@ -367,17 +427,19 @@ void ChainEngine::run_backward(Id layer) {
                    pass_->tapes() ? held_.tape_slot(layer) : nowhere);
   if (keeping()) keep_gradient(first_ + layer);
   position_ = layer;
-  leave_room_for_gradients();
-  if (pass_->limit()) accept_made_gradient(layer);
+  if (pass_->limit()) {
+    leave_room_for_gradients();
+    accept_made_gradient(layer);
+  }
   tell(ChainProgress::Phase::backward, layer);
 }
 
 void ChainEngine::drop(Id value) {
   const Id state = pass_->state_of(value);
   if (pass_->is_tape(value)) return held_.drop_tape(state);
-  const Bytes bytes = held_.drop(state);
-  if (phase_ == Phase::forward && state < position_ && !held_.is_remembered(state)) {
-    held_.statistics.not_stored += bytes;
+  const HeldStates::Dropped dropped = held_.drop(state);
+  if (phase_ == Phase::forward && state < position_ && !dropped.remembered) {
+    held_.statistics.not_stored += dropped.bytes;
   }
 }
 

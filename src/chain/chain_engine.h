@@ -37,7 +37,10 @@ class ChainEngine {
   [[nodiscard]] const StatePlaces& places() const { return places_; }
   void codec(const Codec&);
   void disk(DiskTier, std::optional<Bytes> transit, FileSystem*);
-  void observer(std::function<void(const ChainProgress&)> observer) { observer_ = std::move(observer); }
+  void observer(std::function<void(const ChainProgress&)> observer) {
+    observer_ = std::move(observer);
+    plain_ = plain_ && !observer_;
+  }
   [[nodiscard]] const std::function<void(const ChainProgress&)>& observer() const { return observer_; }
   [[nodiscard]] Verification& verification() { return verification_; }
   [[nodiscard]] Verify verify() const { return verification_.when(states_, layers().size()); }
@@ -98,7 +101,9 @@ class ChainEngine {
   void execute_until(Id layer);
   void execute_what_follows(Id position);
   void execute(const Action&);
+  [[nodiscard]] ChainForm form_of_pass() const;
   void run_forward(Id layer);
+  void run_forward_plainly(Id layer);
   void run_backward(Id layer);
   void drop(Id value);
   void put(Id state, Place);
@@ -111,7 +116,10 @@ class ChainEngine {
     ++held_.statistics.forward_calls;
     return states_.forward(layers().number(first_ + layer), input, with_tape);
   }
+  // Whether the state after this layer may take the slot of the one before it, which is `input`.
+  [[nodiscard]] bool may_take_slot(Id layer, Id input);
   [[nodiscard]] ChainStates::Made call_in_place(Id layer, bool replay, bool with_tape);
+  void forget_replaced(Id layer, bool replay, Bytes bytes);
 
   // ---- sizes; chain_engine_sizes.cpp ----
 
@@ -172,6 +180,7 @@ class ChainEngine {
   [[nodiscard]] Id all_layers() const { return layers().known() ? layers().size() : layer_count(); }
   [[nodiscard]] bool all_ran() const { return layers().known() && position_ == layer_count(); }
   ChainStates& states_;
+  const bool works_in_place_, returns_state_;  // of the states
   ChainSetup setup_;
   StatePlaces places_;
   HeldStates held_;
@@ -190,6 +199,7 @@ class ChainEngine {
   bool ran_before_ = false;     // all layers of the part have run forward before
   bool part_open_ = false;      // there is a part to go backward through
   std::set<Id> adopted_;        // states that were saved by hand, and are in a place under the key they got then
+  bool plain_ = false;          // see run_forward_plainly
   Id position_ = 0;             // in forward the layer that is next; in backward the number of layers that are left
   std::size_t disk_reads_ = 0;  // so far
   int planned_again_ = 0;       // how many times

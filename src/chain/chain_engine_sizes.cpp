@@ -130,7 +130,6 @@ void ChainEngine::leave_room_for_gradients() {
 // ---- what was made is larger than planned ----
 
 bool ChainEngine::accept(Id layer, const ChainStates::Made& made) {
-  if (!pass_->limit()) return true;
   const ChainForm& form = *pass_->form();
   const Bytes tape = made.tape != nowhere ? states_.tape_bytes(made.tape) : 0;
   const ChainLayerForm& planned = form.layers[layer];

@@ -2,36 +2,70 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "reprise/trace/error.h"
 
 namespace reprise::internal {
 
-void ChainRules::execute(const Action& action) {
-  action_ = action;
+// ---- one action after the other ----
+
+inline void ChainRules::forward(const Action& action, Id layer) {
+  require_resident(action, state_value(layer), "it is an input");
+  if (state_value(layer + 1) >= values_) make_room(layer + layer / 2 + 64);
+  resident_.set(state_value(layer + 1));
+  if (tapes_) resident_.set(2 * layer + 1);
+}
+
+inline void ChainRules::execute(const Action& action, bool last_get) {
   const Id target = action.target;
-  const bool names_moment = action.kind == Action::Kind::run || action.kind == Action::Kind::replay;
-  if (target < 0 || target >= (names_moment ? 2 * layers_ : values())) fail(Rule::known, "there is no such thing");
   switch (action.kind) {
-    case Action::Kind::run: {
-      if (target != next_) fail(Rule::run_once, fmt::format("moment {} is next", next_));
-      const Id layer = 2 * layers_ - 1 - target;
+    case Action::Kind::drop:
+      require_value(action);
+      require_resident(action, target, "it is to be dropped");
+      return resident_.clear(target);
+    case Action::Kind::replay:
+      require_moment(action);
+      if (target >= next_) fail(action, Rule::has_run, "it has not run yet");
+      if (target >= layers_) fail(action, Rule::replayable, "it is an event");
+      return forward(action, target);
+    case Action::Kind::run:
+      require_moment(action);
+      if (target != next_) fail(action, Rule::run_once, fmt::format("moment {} is next", next_));
       if (target < layers_) {
-        forward(target);
+        forward(action, target);
       } else {
-        require_resident(state_value(layer), "it is an input");
-        if (tapes_) require_resident(2 * layer + 1, "it is an input");
+        const Id layer = 2 * layers_ - 1 - target;
+        require_resident(action, state_value(layer), "it is an input");
+        if (tapes_) require_resident(action, 2 * layer + 1, "it is an input");
       }
       ++next_;
       return;
+    case Action::Kind::put: {
+      Bits& copies = this->copies(action);
+      require_resident(action, target, "it is to be put into a tier");
+      if (copies[target]) fail(action, Rule::in_tier, "the tier has it already");
+      return copies.set(target);
     }
-    case Action::Kind::replay:
-      if (target >= next_) fail(Rule::has_run, "it has not run yet");
-      if (target >= layers_) fail(Rule::replayable, "it is an event");
-      return forward(target);
-    case Action::Kind::drop: require_resident(target, "it is to be dropped"); return resident_.set(target, 0);
-    case Action::Kind::put:
-    case Action::Kind::get: fail(Rule::known, "the plan has no tiers");
+    case Action::Kind::get: {
+      Bits& copies = this->copies(action);
+      if (!copies[target]) fail(action, Rule::in_tier, "the tier does not have it");
+      if (resident_[target]) fail(action, Rule::not_resident, "it is resident already");
+      resident_.set(target);
+      if (last_get) copies.clear(target);
+      return;
+    }
   }
+}
+
+void ChainRules::execute(std::span<const Action> actions, std::size_t first, std::span<const std::size_t> last_gets) {
+  auto last = std::lower_bound(last_gets.begin(), last_gets.end(), first);
+  std::size_t i = first;
+  for (; last != last_gets.end(); ++last) {
+    for (; i < *last; ++i) execute(actions[i], false);
+    execute(actions[i++], true);
+  }
+  for (; i < actions.size(); ++i) execute(actions[i], false);
 }
 
 void ChainRules::end() const {
@@ -40,19 +74,44 @@ void ChainRules::end() const {
                               name(Rule::complete)));
 }
 
-void ChainRules::forward(Id layer) {
-  require_resident(state_value(layer), "it is an input");
-  resident_.set(state_value(layer + 1), 1);
-  if (tapes_) resident_.set(2 * layer + 1, 1);
+// ---- what there is ----
+
+void ChainRules::layers(Id count) {
+  layers_ = count;
+  make_room(count);
 }
 
-void ChainRules::require_resident(Id value, const char* why) const {
-  if (resident_[value] == 0) fail(Rule::resident, fmt::format("{}, but value {} is not resident", why, value));
+void ChainRules::make_room(Id states) {
+  values_ = state_value(states) + 1;
+  resident_.make_room(values_);
+  for (Bits& copies : copies_) copies.make_room(values_);
 }
 
-void ChainRules::fail(Rule rule, const std::string& why) const {
-  throw BadOption(fmt::format("[chain] the schedule's steps are not valid: {} {}: {} (rule: {})", name(action_.kind),
-                              action_.target, why, name(rule)));
+// Tiers take states.
+ChainRules::Bits& ChainRules::copies(const Action& action) {
+  require_value(action);
+  if (action.tier < 0 || action.tier >= static_cast<Id>(copies_.size())) {
+    fail(action, Rule::known, "the plan has no such tier");
+  }
+  if (tapes_ && action.target % 2 != 0) fail(action, Rule::in_tier, "the tier does not take it");
+  return copies_[static_cast<std::size_t>(action.tier)];
+}
+
+// ---- errors ----
+
+// As long as the number of layers is unknown, a value that was never made is one that is not resident.
+void ChainRules::fail_value(const Action& action) const {
+  if (action.target < 0 || layers_ != unknown) fail(action, Rule::known, "there is no such value");
+  fail_resident(action, action.target, "it was never made");
+}
+
+void ChainRules::fail_resident(const Action& action, Id value, const char* why) {
+  fail(action, Rule::resident, fmt::format("{}, but value {} is not resident", why, value));
+}
+
+void ChainRules::fail(const Action& action, Rule rule, const std::string& why) {
+  throw BadOption(fmt::format("[chain] the schedule's steps are not valid: {} {}: {} (rule: {})", name(action.kind),
+                              action.target, why, name(rule)));
 }
 
 }  // namespace reprise::internal

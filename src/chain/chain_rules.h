@@ -1,37 +1,77 @@
 // The rules of the interpreter for the plan of a chain whose actions come one after the other.
 //
 // `simulate` looks at a trace and a plan as a whole, which for a chain of ten million layers are gigabytes. Here the
-// trace follows from the number of layers, and what is kept is what is resident. The rules are those of simulate.h; of
-// bytes and costs nothing is known, and there are no tiers.
+// trace follows from the number of layers, which may be told when forward is over; what is kept is one bit for each
+// value, and one for each state in each tier. The rules are those of simulate.h; of bytes and costs nothing is known,
+// so that neither a budget nor the capacity of a tier is among them.
 #pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "reprise/simulate/simulate.h"
 #include "reprise/trace/plan.h"
-#include "trace/sparse_table.h"
 
 namespace reprise::internal {
 
 class ChainRules {
  public:
-  ChainRules(Id layers, bool tapes) : layers_(layers), tapes_(tapes) { resident_.set(0, 1); }
+  ChainRules(bool tapes, Id tiers) : tapes_(tapes), copies_(static_cast<std::size_t>(tiers)) {
+    make_room(0);
+    resident_.set(0);
+  }
 
-  // Throws BadOption with the rule if this action breaks one.
-  void execute(const Action&);
+  // Says that there are no more layers than these.
+  void layers(Id);
+  // Throws BadOption with the rule if one of these actions from `first` on breaks one. `last_gets` says which of all of
+  // them are gets after which the copy leaves its tier, ascending.
+  void execute(std::span<const Action> actions, std::size_t first, std::span<const std::size_t> last_gets);
   // Throws BadOption if a moment has not run.
   void end() const;
 
  private:
-  void forward(Id layer);
-  void require_resident(Id value, const char* why) const;
-  [[noreturn]] void fail(Rule, const std::string& why) const;
-  [[nodiscard]] Id state_value(Id state) const { return tapes_ ? 2 * state : state; }
-  [[nodiscard]] Id values() const { return state_value(layers_) + 1; }
+  static constexpr Id unknown = std::numeric_limits<Id>::max() / 2;
 
-  const Id layers_;
+  // One bit for each number that there is room for.
+  class Bits {
+   public:
+    void make_room(Id numbers) { words_.resize(static_cast<std::size_t>(numbers) / 64 + 1); }
+    [[nodiscard]] bool operator[](Id number) const { return (words_[at(number)] >> (number % 64) & 1) != 0; }
+    void set(Id number) { words_[at(number)] |= std::uint64_t{1} << (number % 64); }
+    void clear(Id number) { words_[at(number)] &= ~(std::uint64_t{1} << (number % 64)); }
+
+   private:
+    [[nodiscard]] static std::size_t at(Id number) { return static_cast<std::size_t>(number) / 64; }
+    std::vector<std::uint64_t> words_;
+  };
+
+  void execute(const Action&, bool last_get);
+  void forward(const Action&, Id layer);
+  [[nodiscard]] Bits& copies(const Action&);
+  void make_room(Id states);
+  void require_moment(const Action& action) const {
+    if (action.target < 0 || action.target >= 2 * layers_) fail(action, Rule::known, "there is no such moment");
+  }
+  void require_value(const Action& action) const {
+    if (action.target < 0 || action.target >= values_) fail_value(action);
+  }
+  void require_resident(const Action& action, Id value, const char* why) const {
+    if (!resident_[value]) fail_resident(action, value, why);
+  }
+  [[noreturn]] void fail_value(const Action&) const;
+  [[noreturn]] static void fail_resident(const Action&, Id value, const char* why);
+  [[noreturn]] static void fail(const Action&, Rule, const std::string& why);
+  [[nodiscard]] Id state_value(Id state) const { return tapes_ ? 2 * state : state; }
+
   const bool tapes_;
-  Action action_;               // in hand
-  Id next_ = 0;                 // the moment to run next
-  SparseTable<char> resident_;  // by value
+  Id layers_ = unknown;
+  Id values_ = 0;             // that there is room for: all, or those that were made so far
+  Id next_ = 0;               // the moment to run next
+  Bits resident_;             // by value
+  std::vector<Bits> copies_;  // by tier, and by value
 };
 
 }  // namespace reprise::internal

@@ -17,7 +17,8 @@ std::shared_ptr<const ChainScript> ChainScriptMaker::plan(const Schedule& schedu
 
 std::shared_ptr<const ChainScript> ChainScriptMaker::make(const SchedulePointer& schedule, const ChainForm& form,
                                                           bool once) {
-  forget();
+  cancel_.store(false, std::memory_order_relaxed);
+  if (!once) forget();
   if (in_background_ && !once && schedule->needs_sizes()) {
     try {
       auto script = plan(*schedule, form, {.at_once = true});
@@ -36,7 +37,7 @@ std::shared_ptr<const ChainScript> ChainScriptMaker::make(const SchedulePointer&
       progress_(share);
     } catch (...) {
       thrown = std::current_exception();
-      cancel();
+      cancel_.store(true, std::memory_order_relaxed);
     }
   };
   std::shared_ptr<const ChainScript> script;
@@ -55,7 +56,7 @@ std::shared_ptr<const ChainScript> ChainScriptMaker::make(const SchedulePointer&
 void ChainScriptMaker::start(SchedulePointer schedule, const ChainForm& form) {
   thread_ = std::thread([this, schedule = std::move(schedule), form] {
     try {
-      made_ = plan(*schedule, form, {.cancel = &cancel_});
+      made_ = plan(*schedule, form, {.cancel = &cancel_background_});
     } catch (const std::exception&) {
       made_.reset();
     }
@@ -75,11 +76,11 @@ void ChainScriptMaker::wait() {
 }
 
 void ChainScriptMaker::forget() {
-  cancel();
+  cancel_background_.store(true, std::memory_order_relaxed);
   wait();
   made_.reset();
   done_.store(false, std::memory_order_relaxed);
-  cancel_.store(false, std::memory_order_relaxed);
+  cancel_background_.store(false, std::memory_order_relaxed);
 }
 
 }  // namespace reprise::internal

@@ -23,7 +23,8 @@ class ChainScriptMaker {
   void progress(std::function<void(double)> progress) { progress_ = std::move(progress); }
 
   // Returns a script. If it is to be made in the background, it is one that is found at once, and the other one comes
-  // later; but not if it is for this `once`, so that nobody could use the other one.
+  // later. A script for this `once`, which no other pass will use, is waited for, and what is being made in the
+  // background for others goes on.
   [[nodiscard]] std::shared_ptr<const ChainScript> make(const SchedulePointer&, const ChainForm&, bool once = false);
   // Returns the script that was made in the background since, once. Null: there is none, or none yet.
   [[nodiscard]] std::shared_ptr<const ChainScript> take();
@@ -31,7 +32,10 @@ class ChainScriptMaker {
   void forget();
   void wait();
   // From any thread: whoever is planning ends soon, with the best plan so far.
-  void cancel() { cancel_.store(true, std::memory_order_relaxed); }
+  void cancel() {
+    cancel_.store(true, std::memory_order_relaxed);
+    cancel_background_.store(true, std::memory_order_relaxed);
+  }
 
  private:
   [[nodiscard]] static std::shared_ptr<const ChainScript> plan(const Schedule&, const ChainForm&, const ChainPlanning&);
@@ -42,6 +46,7 @@ class ChainScriptMaker {
   std::atomic<bool> cancel_ = false;
 
   std::thread thread_;
+  std::atomic<bool> cancel_background_ = false;
   std::atomic<bool> done_ = false;           // by the thread
   std::shared_ptr<const ChainScript> made_;  // null: there is no plan, or it threw, and so will the next pass
 };

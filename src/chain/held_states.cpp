@@ -31,8 +31,10 @@ void HeldStates::drop_tape(Id layer) {
 }
 
 void HeldStates::borrow(Id state) {
-  set_slot(state, ChainStates::lent);
-  add_form(state);
+  by_state_.change(state, [this](Held& held) {
+    held.slot = ChainStates::lent;
+    add_form(held);
+  });
 }
 
 void HeldStates::copy_if_borrowed(Id state) {
@@ -44,9 +46,7 @@ void HeldStates::copy_if_borrowed(Id state) {
 
 Id HeldStates::give_away(Id state) {
   const Id slot = by_state_[state].slot;
-  set_slot(state, nowhere);
-  subtract_bytes(states_.bytes(slot));
-  remove_form(state);
+  (void)replaced(state, states_.bytes(slot));
   return slot;
 }
 

@@ -35,11 +35,20 @@ class HeldStates {
   void borrow(Id state);
   // Holds a copy of a state that is still borrowed, because the caller wants it back.
   void copy_if_borrowed(Id state);
-  // Drop what is held or borrowed, and return its bytes; 0 if it is neither.
-  Bytes drop(Id state);
+  // Drops what is held or borrowed.
+  struct Dropped {
+    Bytes bytes = 0;          // 0 if it is neither
+    bool remembered = false;  // it is stored in another form
+  };
+  Dropped drop(Id state);
   void drop_tape(Id layer);
   // Returns the slot of a state that is held and from now on the caller's.
   [[nodiscard]] Id give_away(Id state);
+  // Says that the slot of a state, which had so many bytes, has another one now.
+  Dropped replaced(Id state, Bytes bytes);
+  // Says that the slot of a state has the next one now, and that for a moment there were both. Returns whether the
+  // state is stored in another form.
+  bool moved_on(Id state, Id slot, Bytes before, Bytes after);
   // Drops all states and tapes but the first state and those saved by hand. What is in places is not counted as
   // remembered any more.
   void drop_all_but_input();
@@ -90,11 +99,22 @@ class HeldStates {
     Id slot = nowhere;
     bool operator==(const HeldTape&) const = default;
   };
-  void set_slot(Id state, Id slot) { by_state_.set(state, {slot, by_state_[state].forms}); }
+  void set_slot(Id state, Id slot) {
+    by_state_.change(state, [slot](Held& held) { held.slot = slot; });
+  }
   void add_bytes(Bytes more);
   void subtract_bytes(Bytes less);
-  void add_form(Id state, std::optional<Id> slot = std::nullopt);
-  void remove_form(Id state);
+  void add_form(Id state) {
+    by_state_.change(state, [this](Held& held) { add_form(held); });
+  }
+  void add_form(Held&);
+  Bytes drop(Held&);
+  void remove_form(Id state) {
+    by_state_.change(state, [this](Held& held) { remove_form(held); });
+  }
+  void remove_form(Held& held) {
+    if (--held.forms == 0) --statistics.remembered;
+  }
   void count_places();
   [[nodiscard]] Bytes stored_now() const { return bytes_ + places_.memory(); }
   [[noreturn]] void fail_limit(Bytes more, Id layer) const;
@@ -120,37 +140,59 @@ inline void HeldStates::subtract_bytes(Bytes less) {
   statistics.stored -= less;
 }
 
-inline void HeldStates::add_form(Id state, std::optional<Id> slot) {
-  Held held = by_state_[state];
-  if (slot) held.slot = *slot;
-  const bool is_new = held.forms++ == 0;
-  by_state_.set(state, held);
-  if (!is_new) return;
+inline void HeldStates::add_form(Held& held) {
+  if (held.forms++ > 0) return;
   ++statistics.remembered;
   statistics.peak_remembered = std::max(statistics.peak_remembered, statistics.remembered);
 }
 
-inline void HeldStates::remove_form(Id state) {
-  Held held = by_state_[state];
-  if (--held.forms == 0) --statistics.remembered;
-  by_state_.set(state, held);
-}
-
 inline void HeldStates::hold(Id state, Id slot, Bytes bytes) {
   add_bytes(bytes);
-  if (by_state_[state].slot != nowhere) drop(state);  // it was made again, for its tape
-  add_form(state, slot);
+  by_state_.change(state, [&](Held& held) {
+    if (held.slot != nowhere) drop(held);  // it was made again, for its tape
+    held.slot = slot;
+    add_form(held);
+  });
 }
 
-inline Bytes HeldStates::drop(Id state) {
-  const Id slot = by_state_[state].slot;
-  if (slot == nowhere) return 0;
-  set_slot(state, nowhere);
-  const bool borrowed = slot == ChainStates::lent;
-  const Bytes bytes = borrowed ? states_.bytes(slot) : states_.drop(slot);
+inline Bytes HeldStates::drop(Held& held) {
+  const bool borrowed = held.slot == ChainStates::lent;
+  const Bytes bytes = borrowed ? states_.bytes(held.slot) : states_.drop(held.slot);
   if (!borrowed) subtract_bytes(bytes);
-  remove_form(state);
+  held.slot = nowhere;
+  remove_form(held);
   return bytes;
+}
+
+inline HeldStates::Dropped HeldStates::drop(Id state) {
+  Dropped dropped;
+  by_state_.change(state, [&](Held& held) {
+    if (held.slot != nowhere) dropped.bytes = drop(held);
+    dropped.remembered = held.forms > 0;
+  });
+  return dropped;
+}
+
+inline HeldStates::Dropped HeldStates::replaced(Id state, Bytes bytes) {
+  Dropped dropped{bytes, false};
+  subtract_bytes(bytes);
+  by_state_.change(state, [&](Held& held) {
+    held.slot = nowhere;
+    remove_form(held);
+    dropped.remembered = held.forms > 0;
+  });
+  return dropped;
+}
+
+inline bool HeldStates::moved_on(Id state, Id slot, Bytes before, Bytes after) {
+  if (by_state_[state].forms != 1 || !by_state_.move_to_next(state, {slot, 1})) {
+    hold(state + 1, slot, after);
+    return replaced(state, before).remembered;
+  }
+  add_bytes(after);
+  subtract_bytes(before);
+  statistics.peak_remembered = std::max(statistics.peak_remembered, statistics.remembered + 1);
+  return false;
 }
 
 }  // namespace reprise::internal

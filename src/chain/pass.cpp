@@ -20,14 +20,13 @@ namespace {
   throw BadOption(fmt::format("[chain] the schedule's plan is not valid: {}", broken.sentence));
 }
 
-// The layers may have come one by one.
-void name_all_states(ChainForm& form) {
-  const auto states = static_cast<std::size_t>(form.size()) + 1;
-  const bool packed = form.packed.has_value(), disk = form.disk.has_value();
-  if (std::ranges::all_of(form.tiers, [&](const Tier& tier) { return tier.entries.size() == states; })) return;
-  form.tiers.clear();
-  if (packed) add_packed_tier(form);
-  if (disk) add_disk_tier(form, 0, 0);
+// Steps that are written at a time: their actions are a few kilobytes.
+constexpr std::size_t steps_at_a_time = 256;
+// A step may depend on so many that follow it.
+constexpr std::size_t steps_ahead = 2;
+
+Id tier_count(const ChainTiers& tiers) {
+  return (tiers.packed ? 1 : 0) + (tiers.disk ? 1 : 0);
 }
 
 }  // namespace
@@ -52,90 +51,136 @@ ChainScript::ChainScript(ChainForm of, Plan what, std::optional<Bytes> at_most)
 }
 
 ChainPass::ChainPass(std::shared_ptr<const ChainScript> script, std::size_t done)
-    : layers_(script->form.size()),
-      tapes_(script->form.tapes),
-      disk_(script->form.disk),
+    : part_{script->form.part_from.value_or(0),
+            script->form.size(),
+            script->form.tapes,
+            {script->form.packed, script->form.disk}},
       script_(std::move(script)),
+      limit_(script_->limit),
       actions_(&script_->plan.actions),
       next_(done) {}
 
-ChainPass::ChainPass(std::unique_ptr<ChainDecisions> decisions, ChainForm form)
-    : layers_(form.size()),
-      tapes_(form.tapes),
-      disk_(form.disk),
+ChainPass::ChainPass(std::unique_ptr<ChainDecisions> decisions, const PassPart& part)
+    : part_(part),
       decisions_(std::move(decisions)),
-      form_(std::move(form)),
-      writer_(std::make_unique<StepWriter>(form_.tapes, form_.packed, form_.disk)),
+      rules_(std::make_unique<ChainRules>(part.tapes, tier_count(part.tiers))),
+      writer_(std::make_unique<StepWriter>(part.tapes, part.tiers, true)),
       actions_(&writer_->actions()) {}
 
-ChainPass::ChainPass(SchedulePointer schedule, Id layers, bool tapes)
-    : layers_(layers),
-      tapes_(tapes),
+ChainPass::ChainPass(SchedulePointer schedule, std::unique_ptr<ChainStepSource> source, const PassPart& part)
+    : part_(part),
       schedule_(std::move(schedule)),
-      source_(schedule_->steps(layers)),
-      following_(source_->next()),
-      rules_(std::in_place, layers, tapes),
-      writer_(std::make_unique<StepWriter>(tapes, std::nullopt, std::nullopt)),
+      source_(std::move(source)),
+      rules_(std::make_unique<ChainRules>(part.tapes, tier_count(part.tiers))),
+      writer_(std::make_unique<StepWriter>(part.tapes, part.tiers, true)),
       actions_(&writer_->actions()) {
-  writer_->layers(layers);
+  writer_->layers(part.layers);
+  rules_->layers(part.layers);
 }
 
-void ChainPass::write_forward() {
-  // What was decided about the state that was reached takes place now, when the next layer has it as its input.
-  if (pending_.give_up) writer_->discard(*pending_.give_up, 0);
-  if (pending_.remember) writer_->store(reached_, 0);
-  pending_ = {};
-  writer_->advance(++reached_);
-}
-
-void ChainPass::decide(Id layer, double cost) {
-  if (layer == form_.size()) form_.layers.emplace_back();
-  form_.layers[layer].forward_cost = cost;
-  layers_ = form_.size();
-  pending_ = decisions_->reached(cost);
-}
+// ---- steps as they come ----
 
 // Every action is checked before it is executed.
 void ChainPass::write_ahead() {
-  writer_->clear_actions();
+  writer_->forget_actions(next_);
   next_ = 0;
-  while (actions_->empty() && following_) {
-    const ChainStep step = *following_;
-    following_ = source_->next();
-    writer_->write(step, following_ ? &*following_ : nullptr);
+  while (actions_->empty() && source_) {
+    const std::size_t had = steps_.size();
+    steps_.resize(steps_at_a_time + steps_ahead);
+    const std::size_t there = had + source_->fill(std::span(steps_).subspan(had));
+    const bool are_all = there < steps_.size();
+    const std::size_t count = are_all ? there : steps_at_a_time;
+    steps_.resize(there);
+    writer_->write(steps_, count);
+    steps_.erase(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(count));
+    if (are_all) source_.reset();
   }
-  for (const Action& action : *actions_) rules_->execute(action);
-  if (!following_) rules_->end();
+  rules_->execute(*actions_, 0, writer_->last_gets());
+  if (!source_) rules_->end();
+}
+
+// ---- decisions ----
+
+// What was decided about the state that was reached takes place when the next layer has it as its input.
+void ChainPass::write_decision(StepWriter& writer, const Decided& decided) const {
+  if (decided.decision.give_up) writer.discard(*decided.decision.give_up, 0);
+  if (decided.decision.remember) writer.store(decided.reached, 0);
+}
+
+// The last state is the caller's, whatever was decided about it; nobody needs it here.
+void ChainPass::write_turn(StepWriter& writer, const Decided& last) const {
+  if (last.decision.give_up) writer.discard(*last.decision.give_up, 0);
+  writer.layers(part_.layers);
+  writer.end_forward();
+}
+
+void ChainPass::prepare_forward() {
+  if (next_ >= steps_at_a_time) {
+    writer_->forget_actions(next_);
+    next_ = 0;
+  }
+  const std::size_t had = actions_->size();
+  write_decision(*writer_, pending_);
+  if (pending_.decision.remember || pending_.decision.give_up) decided_.push_back(pending_);
+  writer_->advance(pending_.reached + 1);
+  pending_ = {pending_.reached + 1, {}};
+  rules_->execute(*actions_, had, writer_->last_gets());
+}
+
+void ChainPass::ran(Id layer, double cost) {
+  part_.layers = std::max(part_.layers, layer + 1);
+  if (costs_.empty() || costs_.back().cost != cost) costs_.push_back({layer, cost});
+  costs_.back().end = layer + 1;
+  pending_.decision = decisions_->reached(cost);
 }
 
 void ChainPass::turn() {
   if (!decisions_) return;
-  // The last state is the caller's, whatever was decided about it; nobody needs it here.
-  if (pending_.give_up) writer_->discard(*pending_.give_up, 0);
-  writer_->layers(reached_);
-  writer_->end_forward();
-  writer_->write(decisions_->backward_steps());
-  name_all_states(form_);
-  Plan plan{largest_bytes, form_.tiers, writer_->take_actions()};
-  script_ = std::make_shared<ChainScript>(std::move(form_), std::move(plan));
-  actions_ = &script_->plan.actions;
+  has_turned_ = true;
+  const std::size_t had = actions_->size();
+  part_.layers = pending_.reached;
+  write_turn(*writer_, pending_);
+  rules_->layers(part_.layers);
+  rules_->execute(*actions_, had, writer_->last_gets());
+  source_ = decisions_->backward_source();
 }
 
-const Plan* ChainPass::plan() const {
-  if (script_) return &script_->plan;
-  if (!schedule_) return nullptr;
-  if (!plan_) {
-    StepWriter writer(tapes_, std::nullopt, std::nullopt);
-    writer.layers(layers_);
-    writer.write(all_steps(*schedule_->steps(layers_)));
-    plan_ = Plan{largest_bytes, {}, writer.take_actions()};
+void ChainPass::enter_costs(ChainForm& form) const {
+  Id layer = 0;
+  for (const Cost& cost : costs_) {
+    for (; layer < std::min(cost.end, form.size()); ++layer) form.layers[layer].forward_cost = cost.cost;
   }
-  return &*plan_;
+}
+
+// ---- what is asked of the actions ----
+
+const Plan& ChainPass::plan(const ChainForm& form) const {
+  if (script_) return script_->plan;
+  if (!plan_) {
+    StepWriter writer(part_.tapes, part_.tiers, false);
+    ChainSteps steps;
+    if (decisions_) {
+      std::size_t next = 0;
+      for (Id state = 0; state < part_.layers; ++state) {
+        if (next < decided_.size() && decided_[next].reached == state) write_decision(writer, decided_[next++]);
+        writer.advance(state + 1);
+      }
+      write_turn(writer, pending_);
+      steps = all_steps(*decisions_->backward_source());
+    } else {
+      writer.layers(part_.layers);
+      steps = all_steps(*schedule_->steps(part_.layers));
+    }
+    writer.write(steps, steps.size());
+    plan_ = Plan{largest_bytes, form.tiers, writer.take_actions()};
+  }
+  return *plan_;
 }
 
 bool ChainPass::is_last_get() const {
-  // While decisions are made, the only gets are those of copies that are given up.
-  return !script_ || script_->last_get[next_ - 1];
+  if (script_) return script_->last_get[next_ - 1];
+  const std::span<const std::size_t> all = writer_->last_gets();
+  return std::binary_search(all.begin(), all.end(), next_ - 1);
 }
 
 std::span<const Id> ChainPass::wanted_from_disk(std::size_t had, std::size_t count) const {

@@ -26,35 +26,44 @@ struct ChainScript {
   ChainScript(ChainForm, Plan, std::optional<Bytes> limit = std::nullopt);
 };
 
+// The layers that a pass goes through, and the places it has for states.
+struct PassPart {
+  Id first = 0;   // layer of the chain
+  Id layers = 0;  // 0 if their number is unknown
+  bool tapes = false;
+  ChainTiers tiers;
+};
+
 class ChainPass {
  public:
   // Makes a pass that follows a script, of which some actions are done.
   explicit ChainPass(std::shared_ptr<const ChainScript>, std::size_t done = 0);
-  // Makes a pass that decides as it goes. The form is that of all layers, or, if their number is unknown, of none.
-  ChainPass(std::unique_ptr<ChainDecisions>, ChainForm);
-  // Makes a pass that takes the steps of a schedule as they come, all states held as they are.
-  ChainPass(SchedulePointer, Id layers, bool tapes);
+  // Makes a pass that decides as it goes.
+  ChainPass(std::unique_ptr<ChainDecisions>, const PassPart&);
+  // Makes a pass that takes the steps of a schedule as they come.
+  ChainPass(SchedulePointer, std::unique_ptr<ChainStepSource>, const PassPart&);
 
   // ---- the layers ----
 
-  [[nodiscard]] Id layers() const { return layers_; }  // so far
-  [[nodiscard]] bool tapes() const { return tapes_; }
-  [[nodiscard]] Id state_value(Id state) const { return tapes_ ? 2 * state : state; }
+  [[nodiscard]] Id first() const { return part_.first; }
+  [[nodiscard]] Id layers() const { return part_.layers; }  // so far
+  [[nodiscard]] bool tapes() const { return part_.tapes; }
+  [[nodiscard]] Id state_value(Id state) const { return part_.tapes ? 2 * state : state; }
   [[nodiscard]] Id tape_value(Id layer) const { return 2 * layer + 1; }
-  [[nodiscard]] bool is_tape(Id value) const { return tapes_ && value % 2 != 0; }
-  [[nodiscard]] Id state_of(Id value) const { return tapes_ ? value / 2 : value; }
-  [[nodiscard]] bool is_disk(Id tier) const { return tier == disk_; }
-  // Returns the form that the plan was made for. Null if it was made for the number of layers alone.
-  [[nodiscard]] const ChainForm* form() const { return script_ ? &script_->form : decisions_ ? &form_ : nullptr; }
+  [[nodiscard]] bool is_tape(Id value) const { return part_.tapes && value % 2 != 0; }
+  [[nodiscard]] Id state_of(Id value) const { return part_.tapes ? value / 2 : value; }
+  [[nodiscard]] bool is_disk(Id tier) const { return tier == part_.tiers.disk; }
+  // Returns the form that the plan was made for. Null if it was not made for a form.
+  [[nodiscard]] const ChainForm* form() const { return script_ ? &script_->form : nullptr; }
   // Returns the limit of the bytes that the chain may hold. Empty: none, and the sizes of the form mean nothing.
-  [[nodiscard]] std::optional<Bytes> limit() const { return script_ ? script_->limit : std::nullopt; }
+  [[nodiscard]] const std::optional<Bytes>& limit() const { return limit_; }
 
   // ---- the actions ----
 
   // Returns the next action. Null if there is none, or none yet.
   [[nodiscard]] const Action* next() {
     if (next_ == actions_->size() && source_) write_ahead();
-    return next_ < actions_->size() ? &(*actions_)[next_] : nullptr;
+    return next_ < actions_->size() ? actions_->data() + next_ : nullptr;
   }
   void took() { ++next_; }
   // True if this value is dropped before anything else but drops happens.
@@ -65,14 +74,11 @@ class ChainPass {
     }
     return false;
   }
-  // Adds the actions up to the next layer's forward. Does nothing if all actions are there.
-  void prepare_forward() {
-    if (decisions_ && !script_) write_forward();
-  }
-  // Records that the prepared layer has run for the first time, at this cost.
-  void ran(Id layer, double cost) {
-    if (decisions_) decide(layer, cost);
-  }
+  [[nodiscard]] bool decides() const { return decisions_ != nullptr; }
+  // Adds the actions up to the next layer's forward. Only for a pass that decides.
+  void prepare_forward();
+  // Records that the prepared layer has run for the first time, at this cost. Only for a pass that decides.
+  void ran(Id layer, double cost);
   // Ends forward: everything is known from now on.
   void turn();
 
@@ -80,32 +86,47 @@ class ChainPass {
   [[nodiscard]] bool is_last_get() const;
   // Returns the next states that are wanted from the disk, after the first `had` of them.
   [[nodiscard]] std::span<const Id> wanted_from_disk(std::size_t had, std::size_t count) const;
-  // Returns the plan. Null while decisions are being made. That of a pass that takes steps as they come is written when
-  // it is first asked for.
-  [[nodiscard]] const Plan* plan() const;
+
+  // ---- the whole plan ----
+
+  // True while decisions are being made, so that there is no plan yet.
+  [[nodiscard]] bool is_deciding() const { return decisions_ && !has_turned_; }
+  // Returns the plan. If it was never in memory, it is written for that, with the tiers of this form.
+  [[nodiscard]] const Plan& plan(const ChainForm&) const;
+  // Writes the costs that the layers had in a pass that decides to the form of its layers.
+  void enter_costs(ChainForm&) const;
 
  private:
-  void write_forward();
   void write_ahead();
-  void decide(Id layer, double cost);
 
-  Id layers_;
-  bool tapes_;
-  std::optional<Id> disk_;
+  // What was decided about states when one of them was reached.
+  struct Decided {
+    Id reached = 0;
+    ChainDecisions::Decision decision;
+  };
+  void write_decision(StepWriter&, const Decided&) const;
+  void write_turn(StepWriter&, const Decided&) const;
 
+  PassPart part_;
   std::shared_ptr<const ChainScript> script_;
+  std::optional<Bytes> limit_;
 
   // Of a pass that decides as it goes.
   std::unique_ptr<ChainDecisions> decisions_;
-  ChainForm form_;
-  ChainDecisions::Decision pending_{true, std::nullopt};  // about the state that was reached last
-  Id reached_ = 0;
+  Decided pending_{0, {true, std::nullopt}};  // about the state that was reached last
+  std::vector<Decided> decided_;              // before it, where anything is to be done
+  struct Cost {
+    Id end;  // layers from where the one before ends
+    double cost;
+  };
+  std::vector<Cost> costs_;
+  bool has_turned_ = false;
 
   // Of a pass that takes steps as they come.
   SchedulePointer schedule_;
-  std::unique_ptr<ChainStepSource> source_;
-  std::optional<ChainStep> following_;  // the step that is written next
-  std::optional<ChainRules> rules_;
+  std::unique_ptr<ChainStepSource> source_;  // null when it has no more steps
+  std::vector<ChainStep> steps_;             // that are not written yet
+  std::unique_ptr<ChainRules> rules_;
   mutable std::optional<Plan> plan_;  // if it was asked for
 
   std::unique_ptr<StepWriter> writer_;

@@ -15,10 +15,28 @@ namespace reprise {
 using namespace internal;
 
 Plan plan_of_steps(const ChainForm& form, const ChainSteps& steps, Bytes budget) {
-  StepWriter writer(form.tapes, form.packed, form.disk);
+  StepWriter writer(form.tapes, {form.packed, form.disk}, false);
   writer.layers(form.size());
-  writer.write(steps);
+  writer.write(steps, steps.size());
   return {budget, form.tiers, writer.take_actions()};
+}
+
+namespace {
+
+class ListedSteps final : public ChainStepSource {
+ public:
+  explicit ListedSteps(ChainSteps steps) : steps_(std::move(steps)) {}
+  std::optional<ChainStep> next() override { return at_ < steps_.size() ? std::optional(steps_[at_++]) : std::nullopt; }
+
+ private:
+  const ChainSteps steps_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ChainStepSource> ChainDecisions::backward_source() {
+  return std::make_unique<ListedSteps>(backward_steps());
 }
 
 namespace schedule {
@@ -37,14 +55,21 @@ class StepSchedule : public Schedule {
 // ---- steps by simple rules ----
 
 // Remembers the state before every so many layers, and all states behind the last of them.
-class SegmentSource : public ChainStepSource {
+class SegmentSource final : public ChainStepSource {
  public:
   SegmentSource(Id layers, Id apart)
       : layers_(layers), apart_(apart), first_((layers - 1) / apart * apart), end_(layers), going_on_(layers > 0) {}
 
-  std::optional<ChainStep> next() override {
+  std::optional<ChainStep> next() override { return end_ > 0 ? std::optional(next_step()) : std::nullopt; }
+  std::size_t fill(std::span<ChainStep> room) override {
+    std::size_t count = 0;
+    while (count < room.size() && end_ > 0) room[count++] = next_step();
+    return count;
+  }
+
+ private:
+  ChainStep next_step() {
     using Kind = ChainStep::Kind;
-    if (end_ == 0) return std::nullopt;
     if (going_on_) {
       if (at_ < first_ || in_segment_) return forward_step();
       // In the last segment, or in one that is replayed, every state is remembered until backward has used it.
@@ -71,7 +96,6 @@ class SegmentSource : public ChainStepSource {
     return discard;
   }
 
- private:
   // Stores the state at_ if it is to be stored, then runs the layer after it.
   ChainStep forward_step() {
     const bool is_stored_already = end_ < layers_ && at_ == first_;
@@ -180,6 +204,7 @@ class Online : public Schedule {
         return {store, discard};
       }
       ChainSteps backward_steps() override { return chain_.finish(); }
+      std::unique_ptr<ChainStepSource> backward_source() override { return chain_.finish_source(); }
 
      private:
       OnlineChain chain_;
@@ -228,10 +253,11 @@ class Selective : public Schedule {
       remembered_.push_back(reached_);
       return {true, std::nullopt};
     }
-    ChainSteps backward_steps() override {
+    ChainSteps backward_steps() override { return all_steps(*backward_source()); }
+    std::unique_ptr<ChainStepSource> backward_source() override {
       // The last state is needed by nobody. Backward remembers all states between two remembered ones.
       if (remembered_.back() == reached_ && reached_ > 0) remembered_.pop_back();
-      return reverse_from(remembered_, reached_, reached_ + 1);
+      return reverse_source(remembered_, reached_, reached_ + 1);
     }
 
    private:

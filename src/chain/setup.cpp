@@ -208,12 +208,18 @@ SchedulePointer ChainSetup::used_schedule(const PlaceSettings& places) {
   return schedule;
 }
 
-ChainPass ChainSetup::begin_part(Id first, Id end, const PlaceSettings& places, const ChainInput& input) {
-  const SchedulePointer schedule = used_schedule(places);
-  const bool held_as_they_are = !enabled_ || (!places.codec && !places.disk);
-  if (held_as_they_are && schedule->steps(end - first)) return {schedule, end - first, tapes_};
-  ChainForm& all = own_form();
+PassPart ChainSetup::part(Id first, Id end, const PlaceSettings& places) const {
+  PassPart part{first, end - first, tapes_, {}};
+  if (enabled_ && places.codec) part.tiers.packed = 0;
+  if (enabled_ && places.disk) part.tiers.disk = part.tiers.packed ? 1 : 0;
+  return part;
+}
+
+ChainForm ChainSetup::form_of_part(Id first, Id end, const PlaceSettings& places) const {
+  ChainForm all = layers_.known() ? form() : equal_layers(end);
+  all.tapes = tapes_;
   match_tiers(all, places);
+  if (first == 0 && end == all.size()) return all;
   ChainForm part = all;
   part.layers.assign(all.layers.begin() + first, all.layers.begin() + end);
   part.input = all.state_bytes(first);
@@ -223,42 +229,55 @@ ChainPass ChainSetup::begin_part(Id first, Id end, const PlaceSettings& places, 
     tier.entries.assign(tier.entries.begin() + first, tier.entries.begin() + end + 1);
     for (Id k = 0; k <= part.size(); ++k) tier.entries[k].value = part.state_value(k);
   }
-  if (auto decisions = schedule->decisions()) return {std::move(decisions), std::move(part)};
-  if (needs_sizes()) reserve_transit(part, limit(), places, input);
-  return ChainPass(planner_.make(schedule, part, true));
+  return part;
+}
+
+std::optional<ChainPass> ChainSetup::begin_without_plan(const SchedulePointer& schedule, const PassPart& part) {
+  auto decisions = schedule->decisions();
+  if (!layers_.known() && !enabled_) decisions = std::make_unique<RememberAll>();
+  if (decisions) return ChainPass(std::move(decisions), part);
+  if (!layers_.known()) {
+    throw ChainError("[chain] the schedule needs to know the number of layers: use schedule::online or ::selective");
+  }
+  // What is limited is checked as a whole before the pass begins.
+  if (schedule->needs_disk() || schedule->needs_sizes()) return std::nullopt;
+  const bool all = part.layers == layers_.size();
+  if (all && part.layers <= most_layers_of_script) return std::nullopt;  // so that there is one script for many passes
+  auto source = schedule->steps(part.layers);
+  if (!source) return std::nullopt;
+  return ChainPass(schedule, std::move(source), part);
+}
+
+ChainPass ChainSetup::begin_part(Id first, Id end, const PlaceSettings& places, const ChainInput& input) {
+  const SchedulePointer schedule = used_schedule(places);
+  if (auto pass = begin_without_plan(schedule, part(first, end, places))) return *std::move(pass);
+  ChainForm form = form_of_part(first, end, places);
+  if (needs_sizes()) reserve_transit(form, limit(), places, input);
+  return ChainPass(planner_.make(schedule, form, true));
 }
 
 ChainPass ChainSetup::begin(const PlaceSettings& places, const ChainInput& input) {
   const SchedulePointer schedule = used_schedule(places);
-  auto decisions = schedule->decisions();
-  if (!layers_.known() && !enabled_) decisions = std::make_unique<RememberAll>();
-  if (!layers_.known() && !decisions) {
-    throw ChainError("[chain] the schedule needs to know the number of layers: use schedule::online or ::selective");
-  }
-  if (decisions) {
-    ChainForm form = this->form();
-    match_tiers(form, places);
-    return {std::move(decisions), std::move(form)};
-  }
-  const bool held_as_they_are = !enabled_ || (!places.codec && !places.disk);
-  const bool is_long = layers_.size() > most_layers_of_script;
-  if (held_as_they_are && is_long && schedule->steps(layers_.size())) return {schedule, layers_.size(), tapes_};
+  if (auto pass = begin_without_plan(schedule, part(0, layers_.size(), places))) return *std::move(pass);
   return ChainPass(enabled_ ? script(places, input) : plain_script());
 }
 
 ChainPass ChainSetup::begin_again(Id first, ChainForm sizes, const PlaceSettings& places, const ChainInput& input) {
   reserve_transit(sizes, used_schedule_->limit().value_or(largest_bytes), places, input);
-  const bool all = sizes.size() == layers_.size();
-  auto again = planner_.make(used_schedule_, sizes, !all);
-  if (changes_ == used_changes_) {
+  // The next pass has the same plan if it is for all layers, from where forward begins, and for the same settings.
+  const bool same_settings = changes_ == used_changes_;
+  const bool is_next = same_settings && sizes.size() == layers_.size() && sizes.other == form().other;
+  if (same_settings) forget_script();  // they were made for other sizes
+  auto again = planner_.make(used_schedule_, sizes, !is_next);
+  if (same_settings) {
     ChainForm& form = own_form();
     (first == 0 ? form.input : form.layers[first - 1].state) = sizes.input;
     std::copy(sizes.layers.begin(), sizes.layers.end(), form.layers.begin() + first);
-    if (all) form.gradient = sizes.gradient;
+    if (sizes.size() == layers_.size()) form.gradient = sizes.gradient;
     for (std::size_t t = 0; t < form.tiers.size(); ++t) {
       for (Id k = 0; k <= sizes.size(); ++k) form.tiers[t].entries[first + k].bytes = sizes.tiers[t].entries[k].bytes;
     }
-    script_ = all && sizes.other == form.other ? again : nullptr;
+    if (is_next) script_ = again;
   }
   return ChainPass(std::move(again));
 }

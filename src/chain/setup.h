@@ -52,6 +52,8 @@ class ChainSetup {
   // Returns a new pass. Its script is made if anything has changed since the last one. Throws ChainError if something
   // is missing that the schedule needs, BadOption if it has no plan.
   [[nodiscard]] ChainPass begin(const PlaceSettings&, const ChainInput&);
+  // Returns the form of some of the layers, or of so many if their number is unknown, with the tiers of these places.
+  [[nodiscard]] ChainForm form_of_part(Id first, Id end, const PlaceSettings&) const;
   // Returns a new pass through some of the layers and nothing else, whose first one it calls 0.
   [[nodiscard]] ChainPass begin_part(Id first, Id end, const PlaceSettings&, const ChainInput&);
   // The bytes of memory for states on their way to and from the disk in that pass. Empty: as usual.
@@ -65,6 +67,9 @@ class ChainSetup {
 
  private:
   [[nodiscard]] SchedulePointer used_schedule(const PlaceSettings&);
+  [[nodiscard]] PassPart part(Id first, Id end, const PlaceSettings&) const;
+  // A pass through a part that needs no plan; empty if the schedule has to make one.
+  [[nodiscard]] std::optional<ChainPass> begin_without_plan(const SchedulePointer&, const PassPart&);
   [[nodiscard]] ChainForm& own_form();
   void match_tiers(ChainForm&, const PlaceSettings&) const;
   void reserve_transit(ChainForm&, Bytes limit, const PlaceSettings&, const ChainInput&);

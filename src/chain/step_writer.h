@@ -1,74 +1,91 @@
 // From the steps of a schedule to the actions of a plan for the trace that a chain is.
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "reprise/chain/form.h"
 #include "reprise/plan/chain_steps.h"
 #include "reprise/trace/plan.h"
-#include "trace/sparse_table.h"
 
 namespace reprise::internal {
 
+// The tiers of a chain, by their position in the plan: coded states in memory, and the disk.
+struct ChainTiers {
+  std::optional<Id> packed, disk;
+};
+
 // Writes actions step by step, so that a chain can execute the first ones before the last ones are known. Of the form
-// it uses only what is known from the start (tapes, places); the number of layers is told when it is known.
+// it uses only what is known from the start (tapes, places); the number of layers is told when it is known. Steps about
+// layers and states that are not there are a BadOption; for the rest see whoever checks the actions.
 class StepWriter {
  public:
-  StepWriter(bool tapes, std::optional<Id> packed, std::optional<Id> disk) : tapes_(tapes), places_{packed, disk} {
-    states_.set(0, {.resident = true});
+  // `as_it_goes`: the actions are executed before the last ones are written, and somebody has to say which get of a
+  // copy is the last one: see last_gets().
+  StepWriter(bool tapes, ChainTiers tiers, bool as_it_goes)
+      : tapes_(tapes), as_it_goes_(as_it_goes), places_{tiers.packed, tiers.disk}, states_(1) {
+    states_[0].resident = true;
   }
 
   // There are no more layers than these; the state that the last one makes is nobody's.
-  void layers(Id count) { layers_ = count; }
-  // Forward is over, and the number of layers was told after the last one had run.
-  void end_forward() {
-    if (*layers_ > 0) drop(*layers_);
+  void layers(Id count) {
+    layers_ = count;
+    states_.resize(static_cast<std::size_t>(count) + 1);
   }
+  // Forward is over, and the number of layers was told after the last one had run.
+  void end_forward();
 
-  // Steps in words: see chain_steps.h. `goes_on`: of tape, whether the state it makes is wanted.
+  // Steps in words: see chain_steps.h. `goes_on`: of tape, whether the state it makes is wanted. `last`: of load,
+  // whether the copy that is read is not wanted any more.
   void advance(Id at);
   void tape(Id at, bool goes_on);
   void backward(Id at);
   void store(Id at, Id level);
-  void load(Id at, Id level);
+  void load(Id at, Id level, bool last);
   void discard(Id at, Id level);
-  void write(const ChainSteps&);
-  // Writes one step, given the one after it, if there is one.
-  void write(const ChainStep&, const ChainStep* following);
+  // Writes the first steps of these, given some that follow them: two, unless there are no more.
+  void write(std::span<const ChainStep> steps, std::size_t count);
 
   [[nodiscard]] const std::vector<Action>& actions() const { return actions_; }
   [[nodiscard]] std::vector<Action> take_actions() { return std::move(actions_); }
-  // Forgets the actions so far, which somebody has executed.
-  void clear_actions() { actions_.clear(); }
+  // Returns which actions are gets after which the copy need not stay, ascending.
+  [[nodiscard]] std::span<const std::size_t> last_gets() const { return last_gets_; }
+  // Forgets the first actions, which somebody has executed.
+  void forget_actions(std::size_t count);
 
  private:
-  // What is known about a state.
+  // What is known about a state, in one byte: there is one for each layer.
   struct Stay {
-    bool resident = false;
-    bool stored = false;              // in plain memory, so that it stays resident
-    bool copied[2] = {false, false};  // by level: put there and not read since
-    bool operator==(const Stay&) const = default;
+    bool resident : 1 = false;
+    bool stored : 1 = false;  // in plain memory, so that it stays resident
+    bool packed : 1 = false;  // put there and, as far as is known, not read for the last time
+    bool on_disk : 1 = false;
   };
 
   [[nodiscard]] Id value(Id state) const { return tapes_ ? 2 * state : state; }
   [[nodiscard]] Id tape_value(Id layer) const { return 2 * layer + 1; }
-  template <class Change>
-  void change(Id state, const Change& change) {
-    Stay stay = states_[state];
-    change(stay);
-    states_.set(state, stay);
+  [[nodiscard]] Stay& stay(Id state) {
+    if (static_cast<std::size_t>(state) >= states_.size()) fail_state(state);
+    return states_[static_cast<std::size_t>(state)];
   }
+  [[nodiscard]] std::optional<Id> place(Id level) const;
+  [[nodiscard]] bool has_copy(const Stay& stay, Id level) const { return level == 0 ? stay.packed : stay.on_disk; }
+  void set_copy(Stay& stay, Id level, bool there);
   void forward(Id at);
-  void drop(Id state);
+  void drop(Id state, Stay&);
   void drop_unless_stored(Id state);
+  [[noreturn]] void fail_state(Id state) const;
 
   const bool tapes_;
+  const bool as_it_goes_;
   const std::optional<Id> places_[2];  // by level: the tier; none for plain memory
-  std::optional<Id> layers_;
-  Id has_run_ = 0;  // layers
-  SparseTable<Stay> states_;
+  Id layers_ = -1;                     // below zero: unknown
+  Id has_run_ = 0;                     // layers
+  std::vector<Stay> states_;           // all there are, or, while their number is unknown, those that were made
   std::vector<Action> actions_;
+  std::vector<std::size_t> last_gets_;
 };
 
 }  // namespace reprise::internal

@@ -22,6 +22,7 @@ class Verification {
 
   // Begins a pass. `exact`: replays begin with states that have all their bits.
   void begin(const ChainStates&, Id layers, bool exact);
+  [[nodiscard]] bool is_on() const { return on_; }
   // Looks at the state in this slot, which a layer has made for the first time or again. Throws ChainError if it is
   // another one than before.
   void made(Id layer, const ChainStates& states, Id slot, bool again) {

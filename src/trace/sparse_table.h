@@ -25,17 +25,37 @@ class SparseTable {
   }
 
   void set(Id number, const T& entry) {
+    change(number, [&](T& old) { old = entry; });
+  }
+
+  // Calls change(entry), which may write to it and must not use the table.
+  template <class Change>
+  void change(Id number, const Change& change) {
     const auto [at, place] = position(number);
-    const bool is_empty = entry == T{};
-    if (at >= pages_.size() || !pages_[at]) {
-      if (is_empty) return;
-      add_page(at);
-    }
+    if (at >= pages_.size() || !pages_[at]) add_page(at);
     Page& page = *pages_[at];
-    page.used += static_cast<std::size_t>(page.entries[place] == T{});
-    page.used -= static_cast<std::size_t>(is_empty);
-    page.entries[place] = entry;
+    T& entry = page.entries[place];
+    const bool was_empty = entry == T{};
+    change(entry);
+    const bool is_empty = entry == T{};
+    if (was_empty == is_empty) {
+      if (page.used > 0) return;
+    } else {
+      page.used += was_empty ? 1 : std::size_t(-1);
+    }
     if (page.used == 0) spare_ = std::move(pages_[at]);
+  }
+
+  // Empties the entry of this number and writes this one to the number after it, if that was empty and the two are in
+  // one page. Otherwise nothing is done, and the result is false.
+  bool move_to_next(Id number, const T& entry) {
+    const auto [at, place] = position(number);
+    if (place + 1 == page_size || at >= pages_.size() || !pages_[at]) return false;
+    auto& entries = pages_[at]->entries;
+    if (!(entries[place + 1] == T{})) return false;
+    entries[place] = T{};
+    entries[place + 1] = entry;
+    return true;
   }
 
   void clear() {

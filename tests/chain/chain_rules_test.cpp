@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 
 #include "chain/toy.h"
 #include "reprise/chain/schedule.h"
@@ -24,10 +25,24 @@ std::string broken_rule(const ChainForm& form, const Plan& plan) {
   return proof.valid() ? "" : name(proof.broken->rule);
 }
 
+// Which actions are the last gets of a copy before it is put again.
+std::vector<std::size_t> last_gets(const Plan& plan) {
+  std::vector<std::size_t> result;
+  std::set<std::pair<Id, Id>> read_later;
+  for (std::size_t i = plan.actions.size(); i-- > 0;) {
+    const Action& action = plan.actions[i];
+    if (action.kind == Action::Kind::put) read_later.erase({action.target, action.tier});
+    if (action.kind != Action::Kind::get) continue;
+    if (read_later.insert({action.target, action.tier}).second) result.push_back(i);
+  }
+  return {result.rbegin(), result.rend()};
+}
+
 std::string broken_rule_step_by_step(const ChainForm& form, const Plan& plan) {
-  ChainRules rules(form.size(), form.tapes);
+  ChainRules rules(form.tapes, static_cast<Id>(form.tiers.size()));
+  rules.layers(form.size());
   try {
-    for (const Action& action : plan.actions) rules.execute(action);
+    rules.execute(plan.actions, 0, last_gets(plan));
     rules.end();
   } catch (const BadOption& error) {
     const std::string text = error.what();
@@ -44,6 +59,8 @@ TEST(ChainRules, AreThoseOfTheInterpreterOnPlansThatWereTamperedWith) {
   for (int i = 0; i < 6000; ++i) {
     ChainForm form = equal_layers(static_cast<Id>(1 + below(9)));
     form.tapes = below(2) == 0;
+    const bool tier = below(2) == 0;
+    if (tier) add_packed_tier(form);
     const int slots = 1 + static_cast<int>(below(4));
     Plan plan = (below(2) == 0 ? schedule::slots(slots) : schedule::every(slots))->plan(form);
     auto& actions = plan.actions;
@@ -56,7 +73,7 @@ TEST(ChainRules, AreThoseOfTheInterpreterOnPlansThatWereTamperedWith) {
           break;
         case 2: std::swap(actions[at], actions[below(actions.size())]); break;
         case 3: actions[at].target += below(2) == 0 ? 1 : -1; break;
-        case 4: actions[at].kind = static_cast<Action::Kind>(below(3)); break;
+        case 4: actions[at].kind = static_cast<Action::Kind>(below(tier ? 5 : 3)); break;
         default: break;
       }
       if (actions.empty()) break;

@@ -143,5 +143,68 @@ TEST(ChainPlanning, InTheBackgroundEndsWhenItsSettingsOrItsChainDo) {
   EXPECT_EQ(moved.backward(seed), plain.gradient);
 }
 
+// A schedule with one plan that is found at once, and another one that takes longer.
+class TwoPlans : public Schedule {
+ public:
+  TwoPlans(SchedulePointer at_once, SchedulePointer later) : at_once_(std::move(at_once)), later_(std::move(later)) {}
+  Plan plan(const ChainForm& form) const override { return later_->plan(form); }
+  Plan watched_plan(const ChainForm& form, const ChainPlanning& planning) const override {
+    return (planning.at_once ? at_once_ : later_)->plan(form);
+  }
+  bool needs_sizes() const override { return true; }
+  std::optional<Bytes> limit() const override { return Bytes{1} << 30; }
+
+ private:
+  const SchedulePointer at_once_, later_;
+};
+
+TEST(ChainPlanning, InTheBackgroundGoesOnDuringAPassThroughTheLastLayersAlone) {
+  const Toy toy;
+  auto chain = toy.chain(60);
+  chain.sizes(difficult(60));
+  chain.plan_in_background(true);
+  chain.schedule(std::make_shared<TwoPlans>(schedule::slots(3), schedule::slots(7)));
+  (void)chain.forward(input);
+  EXPECT_EQ(chain.plan().actions, schedule::slots(3)->plan(chain.sizes()).actions);
+  chain.backward(seed);
+  (void)chain.forward(input, 50);
+  chain.backward(seed);
+  chain.wait_for_plan();
+  (void)chain.forward(input);
+  EXPECT_EQ(chain.plan().actions, schedule::slots(7)->plan(chain.sizes()).actions);
+  chain.backward(seed);
+}
+
+// The state after layer 20 is larger than the plan was made for, and by then there are other settings.
+TEST(ChainPlanning, InTheBackgroundIsForTheSettingsOfTheNextPassAndNotForThoseOfTheOneThatGoesOn) {
+  bool change = false;
+  Chain<Numbers>* self = nullptr;
+  Chain<Numbers> chain(
+      60,
+      [&](int layer, const Numbers& x) {
+        if (layer == 10 && std::exchange(change, false)) {
+          self->schedule(std::make_shared<TwoPlans>(schedule::slots(4), schedule::slots(8)));
+        }
+        return layer == 20 ? Numbers(3 * x.size(), x[0]) : x;
+      },
+      [](int layer, const Numbers&, Numbers gradient) {
+        return layer == 20 ? Numbers(gradient.size() / 3, gradient[0]) : gradient;
+      });
+  self = &chain;
+  chain.sizes(difficult(60));
+  chain.plan_in_background(true);
+  chain.schedule(std::make_shared<TwoPlans>(schedule::slots(3), schedule::slots(7)));
+  change = true;
+  (void)chain.forward(input);
+  chain.backward(some_numbers(48, 2));
+  chain.wait_for_plan();
+  (void)chain.forward(input);
+  chain.backward(some_numbers(48, 2));
+  chain.wait_for_plan();
+  (void)chain.forward(input);
+  EXPECT_EQ(chain.plan().actions, schedule::slots(8)->plan(chain.sizes()).actions);
+  chain.backward(some_numbers(48, 2));
+}
+
 }  // namespace
 }  // namespace reprise

@@ -21,8 +21,9 @@ class REPRISE_EXPORT ChainStates {
 
   struct Made {
     Id state = nowhere;
-    Id tape = nowhere;  // if it was wanted
-    Bytes bytes = 0;    // of the state
+    Id tape = nowhere;   // if it was wanted
+    Bytes bytes = 0;     // of the state
+    Bytes replaced = 0;  // of the state that was in its slot before
   };
 
   virtual ~ChainStates() = default;
@@ -31,7 +32,10 @@ class REPRISE_EXPORT ChainStates {
   [[nodiscard]] virtual Made forward(int number, Id state, bool with_tape) = 0;
   // True if forward works in place, so that a state that nobody needs afterwards need not be copied for it.
   [[nodiscard]] virtual bool works_in_place() const = 0;
-  // Runs forward in place: the state after the layer is in the slot that the state before it had.
+  // True if forward returns a state, which can take the slot of one that nobody needs afterwards.
+  [[nodiscard]] virtual bool returns_state() const = 0;
+  // Runs forward of one of these two kinds: the state after the layer is in the slot that the state before it had. If
+  // forward returns it, there are both of them for a moment.
   [[nodiscard]] virtual Made advance(int number, Id state, bool with_tape) = 0;
   [[nodiscard]] virtual bool has_backward() const = 0;
   // Runs backward of the layer with this number. The tape is ignored if there are none.

@@ -39,6 +39,9 @@ class REPRISE_EXPORT ChainDecisions {
   // Returns the steps of backward after forward is over, from nothing but the remembered states. reverse_from, in
   // plan/revolve.h, makes the shortest ones.
   [[nodiscard]] virtual ChainSteps backward_steps() = 0;
+  // Returns the same steps, one after the other, so that they need not be in memory at once. Called when backward
+  // begins, and again by whoever wants to see the plan. A class need not have its own; reverse_source makes one.
+  [[nodiscard]] virtual std::unique_ptr<ChainStepSource> backward_source();
 };
 
 // How planning is watched and ended, where it takes a while.
@@ -60,8 +63,8 @@ class REPRISE_EXPORT Schedule {
   // The same for a schedule that takes a while.
   [[nodiscard]] virtual Plan watched_plan(const ChainForm& form, const ChainPlanning&) const { return plan(form); }
   // Returns the steps of a schedule that follow from the number of layers alone, one after the other. A chain of more
-  // than 10 000 layers whose states are all held as they are takes them as they come, and the plan is never in memory;
-  // plan() is called for all others. Null: the schedule has only plans.
+  // than 10 000 layers takes them as they come, and the plan is never in memory, unless the schedule needs a disk or
+  // sizes; plan() is called for all others. Null: the schedule has only plans.
   [[nodiscard]] virtual std::unique_ptr<ChainStepSource> steps(Id layers) const {
     (void)layers;
     return nullptr;

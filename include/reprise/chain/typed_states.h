@@ -32,6 +32,7 @@ class Slots {
   }
   [[nodiscard]] const T& operator[](Id slot) const { return *at(slot); }
   [[nodiscard]] T& operator[](Id slot) { return *at(slot); }
+  void replace(Id slot, T&& value) { at(slot).emplace(std::move(value)); }
   [[nodiscard]] T take(Id slot) {
     T value = std::move(*at(slot));
     drop(slot);
@@ -143,25 +144,28 @@ class TypedStates final : public ChainStates {
     if constexpr (tapes) {
       if (with_tape) tape.emplace();
     }
-    if (forward_.by_value) {
-      if constexpr (tapes)
-        return hold(forward_.by_value(number, (*this)[state], tape ? &*tape : nullptr), tape);
-      else
-        return hold(forward_.by_value(number, (*this)[state]), tape);
-    }
+    if (forward_.by_value) return hold(call_by_value(number, (*this)[state], tape), tape);
     State made = copy_of((*this)[state], bool(forward_.in_place));
     call(number, forward_.in_place ? nullptr : &(*this)[state], made, tape);
     return hold(std::move(made), tape);
   }
   bool works_in_place() const override { return bool(forward_.in_place); }
+  bool returns_state() const override { return bool(forward_.by_value); }
   Made advance(int number, Id state, bool with_tape) override {
     std::optional<Tape> tape;
     if constexpr (tapes) {
       if (with_tape) tape.emplace();
     }
-    State& made = states_[state];
-    call(number, nullptr, made, tape);
-    return {state, put_tape(tape), Traits::bytes(made)};
+    State& before = states_[state];
+    const Bytes replaced = Traits::bytes(before);
+    if (forward_.in_place) {
+      call(number, nullptr, before, tape);
+      return {state, put_tape(tape), Traits::bytes(before), replaced};
+    }
+    State made = call_by_value(number, before, tape);
+    const Bytes bytes = Traits::bytes(made);
+    states_.replace(state, std::move(made));
+    return {state, put_tape(tape), bytes, replaced};
   }
   bool has_backward() const override { return bool(backward_); }
   void backward(int number, Id state, Id tape) override {
@@ -243,6 +247,13 @@ class TypedStates final : public ChainStates {
     const Bytes bytes = Traits::bytes(made);
     const Id slot = put(std::move(made));
     return {slot, put_tape(tape), bytes};
+  }
+  [[nodiscard]] State call_by_value(int number, const State& from, std::optional<Tape>& tape) {
+    if constexpr (tapes) {
+      return forward_.by_value(number, from, tape ? &*tape : nullptr);
+    } else {
+      return forward_.by_value(number, from);
+    }
   }
   // Calls a closure that writes to a state. In place `from` is null.
   void call(int number, const State* from, State& to, std::optional<Tape>& tape) {

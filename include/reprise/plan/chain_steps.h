@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "reprise/export.h"
@@ -37,6 +38,9 @@ class REPRISE_EXPORT ChainStepSource {
   virtual ~ChainStepSource() = default;
   // Returns the next step. Empty after the last one.
   [[nodiscard]] virtual std::optional<ChainStep> next() = 0;
+  // Writes the next steps, as many as there is room for, and returns their number: fewer only if there are no more. A
+  // source need not have its own; it is quicker than one step at a time.
+  [[nodiscard]] virtual std::size_t fill(std::span<ChainStep> room);
 };
 // Returns all steps that are left.
 [[nodiscard]] REPRISE_EXPORT ChainSteps all_steps(ChainStepSource&);

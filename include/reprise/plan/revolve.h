@@ -31,5 +31,8 @@ namespace reprise {
 // as many slots as states.
 [[nodiscard]] REPRISE_EXPORT ChainSteps reverse_from(std::span<const std::int32_t> remembered, std::int32_t layers,
                                                      std::int32_t slots);
+// The same steps, one after the other.
+[[nodiscard]] REPRISE_EXPORT std::unique_ptr<ChainStepSource> reverse_source(std::span<const std::int32_t> remembered,
+                                                                             std::int32_t layers, std::int32_t slots);
 
 }  // namespace reprise

@@ -4,9 +4,24 @@
 
 namespace reprise {
 
+std::size_t ChainStepSource::fill(std::span<ChainStep> room) {
+  std::size_t count = 0;
+  for (; count < room.size(); ++count) {
+    const auto step = next();
+    if (!step) break;
+    room[count] = *step;
+  }
+  return count;
+}
+
 ChainSteps all_steps(ChainStepSource& source) {
+  constexpr std::size_t some = 512;
   ChainSteps steps;
-  while (const auto step = source.next()) steps.push_back(*step);
+  for (std::size_t had = 0, got = some; got == some; had += got) {
+    steps.resize(had + some);
+    got = source.fill(std::span(steps).subspan(had));
+    steps.resize(had + got);
+  }
   return steps;
 }
 

@@ -25,12 +25,15 @@ constexpr double impossible = 1e15;
 class Pieces {
  public:
   explicit Pieces(const std::vector<double>& costs) {
-    for (std::int32_t at = 0; at < static_cast<std::int32_t>(costs.size()); ++at) {
-      if (!starts_.empty() && is_near(on_piece(starts_.size() - 1, at), costs[at])) continue;
-      const bool last = at + 1 == static_cast<std::int32_t>(costs.size());
+    const auto size = static_cast<std::int32_t>(costs.size());
+    for (std::int32_t at = 0; at < size;) {
+      const double value = costs[at], slope = at + 1 == size ? 0 : costs[at + 1] - costs[at];
       starts_.push_back(at);
-      values_.push_back(costs[at]);
-      slopes_.push_back(last ? 0 : costs[at + 1] - costs[at]);
+      values_.push_back(value);
+      slopes_.push_back(slope);
+      std::int32_t length = 1;
+      while (at + length < size && is_near(value + slope * length, costs[at + length])) ++length;
+      at += length;
     }
   }
   [[nodiscard]] double operator()(std::int32_t length) const {
@@ -55,30 +58,40 @@ class Pieces {
 class Hull {
  public:
   void add(std::int32_t at, double value) {
-    while (at_.size() >= 2 && !is_below(at, value)) at_.pop_back(), value_.pop_back();
+    if (!at_.empty() && at_.back() == at) return;
+    double slope = 0;
+    while (!at_.empty()) {
+      slope = (value - value_.back()) / (at - at_.back());
+      if (at_.size() == 1 || slope_.back() < slope) break;
+      at_.pop_back(), value_.pop_back(), slope_.pop_back();
+    }
+    if (!at_.empty()) slope_.push_back(slope);
     at_.push_back(at);
     value_.push_back(value);
   }
-  // At a place between the first point and the last, near the one that was asked for before.
+  // At a place between the first point, of at least two, and the last, near the one that was asked for before.
   [[nodiscard]] double operator()(std::int32_t place) {
-    near_ = std::min(near_, at_.size() - 2);
+    near_ = std::min(near_, slope_.size() - 1);
     while (at_[near_] > place) --near_;
-    while (near_ + 2 < at_.size() && at_[near_ + 1] <= place) ++near_;
-    const double slope = (value_[near_ + 1] - value_[near_]) / (at_[near_ + 1] - at_[near_]);
-    return value_[near_] + slope * (place - at_[near_]);
+    while (near_ + 1 < slope_.size() && at_[near_ + 1] <= place) ++near_;
+    return value_[near_] + slope_[near_] * (place - at_[near_]);
   }
-  [[nodiscard]] std::size_t size() const { return at_.size(); }
+  // At all places, from the first point on.
+  [[nodiscard]] std::vector<double> everywhere() const {
+    std::vector<double> values(static_cast<std::size_t>(at_.back() - at_.front()) + 1, value_.back());
+    double* to = values.data();
+    for (std::size_t k = 0; k < slope_.size(); ++k) {
+      const double value = value_[k], slope = slope_[k];
+      const std::int32_t count = at_[k + 1] - at_[k];
+      for (std::int32_t i = 0; i < count; ++i) to[i] = value + slope * i;
+      to += count;
+    }
+    return values;
+  }
 
  private:
-  // Whether the last point is below the line from the one before it to this one.
-  [[nodiscard]] bool is_below(std::int32_t at, double value) const {
-    const std::size_t last = at_.size() - 1;
-    const double to_last = (value_[last] - value_[last - 1]) / (at_[last] - at_[last - 1]);
-    return to_last < (value - value_[last]) / (at - at_[last]);
-  }
-
   std::vector<std::int32_t> at_;
-  std::vector<double> value_;
+  std::vector<double> value_, slope_;  // one slope less: from each point to the next
   std::size_t near_ = 0;
 };
 
@@ -89,55 +102,55 @@ class Hull {
 // these corners need to be looked at, and the two ends. And of them only those around the last minimum, in each
 // direction up to where the sum of two convex functions from below has passed the best so far and rises: from there on
 // it only rises. That is exact for any functions, and quick for those that are nearly convex, as the costs here are. A
-// block of lengths is done together, as far as it does not depend on itself.
+// block of lengths is done together. Neither of the two functions may fall: so a split inside the block costs at least
+// as much as one right before it with nothing beyond, and if that is not better than what was found, the block does not
+// depend on itself. Otherwise every x inside of it is looked at.
 class Minimum {
  public:
-  explicit Minimum(const std::vector<double>& beyond) : beyond_(beyond), beyond_below_(beyond.size()) {
+  explicit Minimum(const std::vector<double>& beyond) : beyond_(beyond), ahead_(beyond.size()) {
+    const auto last = static_cast<std::int32_t>(beyond.size()) - 1;
     Hull hull;
-    for (std::size_t y = 0; y < beyond.size(); ++y) hull.add(static_cast<std::int32_t>(y), beyond[y]);
-    for (std::size_t y = 0; y < beyond.size() && hull.size() > 1; ++y) {
-      beyond_below_[y] = hull(static_cast<std::int32_t>(y));
+    hull.add(0, beyond[0]);
+    for (std::int32_t y = 1; y < last; ++y) {
+      if (!rises(beyond, y)) continue;
+      corners_beyond_.push_back(y);
+      hull.add(y, beyond[y]);
     }
-    for (std::int32_t y = 1; y + 1 < static_cast<std::int32_t>(beyond.size()); ++y) {
-      if (rises(beyond, y)) corners_beyond_.push_back(y);
-    }
+    hull.add(last, beyond[last]);
+    beyond_below_ = hull.everywhere();
   }
 
   // For length = 1, 2, ...: of this ahead(length).
   double next(double ahead) {
-    const auto length = static_cast<std::int32_t>(ahead_.size());  // ahead_[0] is nothing
-    ahead_.push_back(ahead);
-    ahead_below_.add(length, ahead);
+    const std::int32_t length = ++length_;
+    ahead_[length] = ahead;
+    if (length == 1) ahead_below_.add(1, ahead);
     if (length >= 3 && rises(ahead_, length - 1)) corners_ahead_.push_back(length - 1);
     if (length >= first_ + block) begin_block(length);
-
-    double& best = best_[length - first_];
-    const auto look = [&](std::int32_t x) { best = std::min(best, ahead_[x] + beyond_[length - x]); };
-    look(length);
-    if (first_ == 1) look(1);
-    for (auto x = corners_ahead_.rbegin(); x != corners_ahead_.rend() && *x >= first_; ++x) look(*x);
-    for (const std::int32_t y : corners_beyond_) {
-      if (y >= std::min(block, length)) break;
-      look(length - y);
-    }
-    return best;
+    if (depends_on_itself_) look_at_ahead(length);
+    return best_[length - first_];
   }
 
  private:
-  static constexpr std::int32_t block = 64;
+  static constexpr std::int32_t block = 128;
 
   [[nodiscard]] static bool rises(const std::vector<double>& values, std::int32_t at) {
     const double before = values[at] - values[at - 1], after = values[at + 1] - values[at];
     return after > before && !Pieces::is_near(values[at] + before, values[at + 1]);
   }
 
-  // The lengths first..first+block-1, with everything but the corners that are less than a block away.
+  // The lengths first..first+block-1, with every x below the block that matters.
   void begin_block(std::int32_t first) {
     first_ = first;
     size_ = std::min<std::int32_t>(block, static_cast<std::int32_t>(beyond_.size()) - first);
     best_.fill(std::numeric_limits<double>::infinity());
+    depends_on_itself_ = true;
     if (first == 1) return;
     const std::int32_t last = first - 1;
+    for (; hulled_ < corners_ahead_.size(); ++hulled_) {
+      ahead_below_.add(corners_ahead_[hulled_], ahead_[corners_ahead_[hulled_]]);
+    }
+    ahead_below_.add(last, ahead_[last]);
     look_at_ahead(1);
     // Some corners near the last minimum give a good bound; the best of them is where the others are looked for from.
     constexpr std::ptrdiff_t some = 4;
@@ -153,12 +166,15 @@ class Minimum {
       look(x);
     });
     for_some(corners_beyond_, first - from_, some, [&](std::int32_t y) {
-      if (y < block || y > last) return;
+      if (y > last) return;
       look_at_beyond(y);
       look(first - y);
     });
     from_ = from;
-    look_between(from - reach(from, from - 1, -1), from + reach(from, last - from, 1));
+    find_reach(from, from - 1, -1, reach_down_);
+    find_reach(from, last - from, 1, reach_up_);
+    look_between(from - std::min(reach_down_, from - 1), from + std::min(reach_up_, last - from));
+    depends_on_itself_ = *std::max_element(best_.begin(), best_.begin() + size_) > ahead_[last] + beyond_[0];
   }
 
   // Calls use(corner) for some corners on each side of a place.
@@ -171,16 +187,18 @@ class Minimum {
     for (auto corner = begin; corner != end; ++corner) use(*corner);
   }
 
-  // How far from a place, in one direction and at most so far, there may be something better.
-  [[nodiscard]] std::int32_t reach(std::int32_t from, std::int32_t most, std::int32_t direction) {
-    std::int32_t low = 0, high = 1;
-    while (high <= most && !is_over(from, from + direction * high)) low = high, high *= 2;
-    high = std::min(high, most + 1);
-    while (high - low > 1) {
-      const std::int32_t middle = low + (high - low) / 2;
-      (is_over(from, from + direction * middle) ? high : low) = middle;
+  // How far from a place, in one direction and at most so far, there may be something better: a power of two that is
+  // enough and, if it is not the last block's, less than twice as much as needed.
+  void find_reach(std::int32_t from, std::int32_t most, std::int32_t direction, std::int32_t& reach) {
+    const auto is_enough = [&](std::int32_t distance) {
+      return distance >= most || is_over(from, from + direction * distance);
+    };
+    if (is_enough(reach)) {
+      if (reach > 1 && is_enough(reach / 2)) reach /= 2;
+    } else {
+      do reach *= 2;
+      while (!is_enough(reach));
     }
-    return low;
   }
 
   // All corners at these places, for any length of the block.
@@ -189,15 +207,20 @@ class Minimum {
          x != corners_ahead_.end() && *x <= highest; ++x) {
       look_at_ahead(*x);
     }
-    auto y = std::lower_bound(corners_beyond_.begin(), corners_beyond_.end(), std::max(block, first_ - highest));
+    auto y = std::lower_bound(corners_beyond_.begin(), corners_beyond_.end(), first_ - highest);
     for (; y != corners_beyond_.end() && *y <= first_ + size_ - 1 - lowest; ++y) look_at_beyond(*y);
   }
 
-  void look_at_ahead(std::int32_t x) { lower_to_sum(best_.data(), beyond_.data() + (first_ - x), size_, ahead_[x]); }
+  // For all lengths of the block that are not less than x, or y.
+  void look_at_ahead(std::int32_t x) {
+    const std::int32_t skipped = std::max(0, x - first_);
+    lower_to_sum(best_.data() + skipped, beyond_.data() + (first_ + skipped - x), size_ - skipped, ahead_[x]);
+  }
+  // The x below the block.
   void look_at_beyond(std::int32_t y) {
-    const std::int32_t skipped = std::max(0, y + 1 - first_);  // lengths that are too short
-    if (skipped >= size_) return;
-    lower_to_sum(best_.data() + skipped, ahead_.data() + (first_ + skipped - y), size_ - skipped, beyond_[y]);
+    const std::int32_t skipped = std::max(0, y + 1 - first_), end = std::min(size_, y);
+    if (skipped >= end) return;
+    lower_to_sum(best_.data() + skipped, ahead_.data() + (first_ + skipped - y), end - skipped, beyond_[y]);
   }
 
   // Whether, for all lengths of the block, everything beyond this place, seen from another one, is worse.
@@ -212,13 +235,17 @@ class Minimum {
 
   const std::vector<double>& beyond_;
   std::vector<double> beyond_below_;
-  std::vector<double> ahead_{0};
+  std::vector<double> ahead_;  // up to length_; ahead_[0] is nothing
+  std::int32_t length_ = 0;
   Hull ahead_below_;
+  std::size_t hulled_ = 0;  // corners that are in it
   std::vector<std::int32_t> corners_ahead_, corners_beyond_;
 
   std::int32_t first_ = 1 - block, size_ = 0;  // of the block
   std::array<double, block> best_{};
-  std::int32_t from_ = 1;  // where the last block began to look
+  bool depends_on_itself_ = true;
+  std::int32_t from_ = 1;                       // where the last block began to look
+  std::int32_t reach_down_ = 1, reach_up_ = 1;  // and how far it did
 };
 
 // Costs of reversing `length + 1` layers from a state that is at hand, by dynamic programming.
@@ -301,31 +328,29 @@ class Table {
     std::vector<double> without;
     for (std::int32_t length = 0; length <= longest_; ++length) without.push_back(faster(k, length));
     Level& level = levels_[k];
-    std::vector<double> fresh = without;
+    std::vector<double> fresh = without, stored(without.size());
     level.fresh_starts.push_back(Pieces(fresh).starts());
     for (std::int32_t slots = 1; slots <= problem_.levels[k].slots; ++slots) {
-      std::vector<double> stored = one_more_slot(k, without, fresh);
-      std::vector<double> next = without;
-      for (std::int32_t length = 0; length <= longest_; ++length) {
-        next[length] = std::min(next[length], problem_.levels[k].write_cost + stored[length]);
-      }
+      fill_with_one_more_slot(stored, k, without, fresh);
       Pieces row(stored);
       if (slots > 1 && row == level.rows.back()) break;  // nor do more slots help
       level.rows.push_back(std::move(row));
-      fresh = std::move(next);
+      const double write_cost = problem_.levels[k].write_cost;
+      for (std::size_t length = 0; length < fresh.size(); ++length) {
+        fresh[length] = std::min(without[length], write_cost + stored[length]);
+      }
       level.fresh_starts.push_back(Pieces(fresh).starts());
     }
   }
 
-  [[nodiscard]] std::vector<double> one_more_slot(std::size_t k, const std::vector<double>& without,
-                                                  const std::vector<double>& one_slot_less) const {
-    std::vector<double> stored{without[0]};
+  void fill_with_one_more_slot(std::vector<double>& stored, std::size_t k, const std::vector<double>& without,
+                               const std::vector<double>& one_slot_less) const {
     Minimum minimum(one_slot_less);
+    stored[0] = without[0];
     for (std::int32_t length = 1; length <= longest_; ++length) {
       const double split = minimum.next(way_there_and_back(k, length) + stored[length - 1]);
-      stored.push_back(std::min(without[length], split));
+      stored[length] = std::min(without[length], split);
     }
-    return stored;
   }
 
   struct Level {

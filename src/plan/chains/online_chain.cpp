@@ -98,7 +98,11 @@ std::optional<OnlineChain::Victim> OnlineChain::least_missed() const {
 }
 
 ChainSteps OnlineChain::finish() const {
-  return reverse_from(remembered_, reached_, slots_);
+  return all_steps(*finish_source());
+}
+
+std::unique_ptr<ChainStepSource> OnlineChain::finish_source() const {
+  return reverse_source(remembered_, reached_, slots_);
 }
 
 }  // namespace reprise::internal

@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -46,8 +47,9 @@ class OnlineChain {
   [[nodiscard]] std::int32_t reached() const { return reached_; }
   // Returns the states that are remembered now, ascending. The first one is 0. Valid until the next advance().
   [[nodiscard]] std::span<const std::int32_t> remembered() const { return remembered_; }
-  // Returns the steps of backward of layers reached()..1, if the chain ends here, as by reverse_from.
+  // Return the steps of backward of layers reached()..1, if the chain ends here, as by reverse_from.
   [[nodiscard]] ChainSteps finish() const;
+  [[nodiscard]] std::unique_ptr<ChainStepSource> finish_source() const;
 
  private:
   // The fewest forward steps for a stretch of layers, from a remembered state to the next or to the end, and the slots

@@ -25,35 +25,86 @@ void check_remembered(std::span<const std::int32_t> remembered, std::int32_t lay
   }
 }
 
-// Backward of the layers from `end` down to the one after state `first`, which is remembered in one of the slots.
-void reverse_stretch(ChainSteps& steps, std::int32_t first, std::int32_t end, std::int32_t slots) {
-  using Kind = ChainStep::Kind;
-  if (end - first == 1) {
-    steps.insert(steps.end(), {{Kind::load, first}, {Kind::tape, end}, {Kind::backward, end}, {Kind::discard, first}});
-    return;
+// Backward of one stretch after the other, each from a remembered state to the next one or the end, the last one first.
+class ReverseSource final : public ChainStepSource {
+ public:
+  ReverseSource(std::span<const std::int32_t> remembered, std::int32_t layers, std::int32_t slots)
+      : remembered_(remembered.begin(), remembered.end()), layers_(layers), end_(layers), slots_(slots) {}
+
+  std::optional<ChainStep> next() override {
+    ChainStep step;
+    return fill({&step, 1}) > 0 ? std::optional(step) : std::nullopt;
   }
-  // Revolve begins with storing its initial state and ends with discarding it. Here it is stored already.
-  const ChainSteps inside = revolve_schedule(end - first, slots);
-  steps.push_back({Kind::load, first});
-  for (std::size_t i = 1; i < inside.size(); ++i) steps.push_back({inside[i].kind, inside[i].at + first});
-}
+
+  std::size_t fill(std::span<ChainStep> room) override {
+    std::size_t count = 0;
+    while (count < room.size()) {
+      if (stretch_) {
+        const std::size_t got = stretch_->fill(room.subspan(count));
+        for (ChainStep& step : room.subspan(count, got)) step.at += first_;
+        count += got;
+        if (count < room.size()) stretch_.reset();
+      } else if (remembered_.empty()) {
+        break;
+      } else {
+        room[count++] = begin_stretch();
+      }
+    }
+    return count;
+  }
+
+ private:
+  ChainStep begin_stretch() {
+    first_ = remembered_.back();
+    remembered_.pop_back();
+    if (first_ == layers_) return {ChainStep::Kind::discard, first_};
+    stretch_ = reverse_stretch(end_ - first_, slots_ - static_cast<std::int32_t>(remembered_.size()));
+    end_ = first_;
+    return {ChainStep::Kind::load, first_};
+  }
+
+  // The steps after loading the state that a stretch begins with, which is in one of the slots.
+  [[nodiscard]] static std::unique_ptr<ChainStepSource> reverse_stretch(std::int32_t layers, std::int32_t slots) {
+    if (layers == 1) return std::make_unique<OneLayer>();
+    // Revolve begins with storing its initial state and ends with discarding it. Here it is stored already.
+    auto source = revolve_source(layers, slots);
+    (void)source->next();
+    return source;
+  }
+
+  class OneLayer final : public ChainStepSource {
+   public:
+    std::optional<ChainStep> next() override {
+      switch (done_++) {
+        case 0: return ChainStep{ChainStep::Kind::tape, 1};
+        case 1: return ChainStep{ChainStep::Kind::backward, 1};
+        case 2: return ChainStep{ChainStep::Kind::discard, 0};
+        default: return std::nullopt;
+      }
+    }
+
+   private:
+    int done_ = 0;
+  };
+
+  std::vector<std::int32_t> remembered_;  // the stretches from these on are left
+  const std::int32_t layers_;
+  std::int32_t end_;  // of the stretch that is next
+  const std::int32_t slots_;
+  std::int32_t first_ = 0;  // of the stretch that goes on
+  std::unique_ptr<ChainStepSource> stretch_;
+};
 
 }  // namespace
 
-ChainSteps reverse_from(std::span<const std::int32_t> remembered, std::int32_t layers, std::int32_t slots) {
+std::unique_ptr<ChainStepSource> reverse_source(std::span<const std::int32_t> remembered, std::int32_t layers,
+                                                std::int32_t slots) {
   check_remembered(remembered, layers, slots);
-  ChainSteps steps;
-  std::int32_t end = layers;
-  for (std::size_t i = remembered.size(); i-- > 0;) {
-    const std::int32_t first = remembered[i];
-    if (first == layers) {
-      steps.push_back({ChainStep::Kind::discard, first});
-    } else {
-      reverse_stretch(steps, first, end, slots - static_cast<std::int32_t>(i));
-      end = first;
-    }
-  }
-  return steps;
+  return std::make_unique<ReverseSource>(remembered, layers, slots);
+}
+
+ChainSteps reverse_from(std::span<const std::int32_t> remembered, std::int32_t layers, std::int32_t slots) {
+  return all_steps(*reverse_source(remembered, layers, slots));
 }
 
 }  // namespace reprise

@@ -49,63 +49,100 @@ std::int64_t sweeps_for(std::int64_t layers, std::int64_t slots) {
   return high;
 }
 
-// How far to advance before the next state is stored. Any distance in this interval is optimal; the largest one stores
-// last.
-std::int64_t distance(std::int64_t layers, std::int64_t slots) {
-  if (slots == 1) return layers - 1;
-  const std::int64_t sweeps = sweeps_for(layers, slots);
-  return std::max<std::int64_t>(1, std::min(reach(slots, sweeps - 1), layers - reach(slots - 1, sweeps - 1)));
+// reach * factor / divisor, for a division that leaves no rest.
+std::int64_t scaled(std::int64_t reach, std::int64_t factor, std::int64_t divisor) {
+  if (reach < std::int64_t{1} << 31) return reach * factor / divisor;
+  return static_cast<std::int64_t>(static_cast<Wide>(reach) * factor / divisor);
 }
 
-class RevolveSource : public ChainStepSource {
+class RevolveSource final : public ChainStepSource {
  public:
   RevolveSource(std::int32_t layers, std::int32_t slots) {
-    if (layers > 0) pending_.push_back({Part::reverse, 0, layers, slots, false});
+    if (layers == 0) return;
+    const std::int64_t sweeps = sweeps_for(layers, slots);
+    const Part part{Part::reverse, 0, layers, slots, false, static_cast<std::int32_t>(sweeps), reach(slots, sweeps)};
+    pending_.push_back(part);
   }
 
   std::optional<ChainStep> next() override {
-    if (pending_.empty()) return std::nullopt;
-    Part& part = pending_.back();
-    if (part.kind == Part::advance && part.layers > 0) {
-      --part.layers;
-      return ChainStep{ChainStep::Kind::advance, ++part.first, 0};
+    ChainStep step;
+    return fill({&step, 1}) > 0 ? std::optional(step) : std::nullopt;
+  }
+
+  std::size_t fill(std::span<ChainStep> room) override {
+    using Kind = ChainStep::Kind;
+    std::size_t count = 0;
+    while (count < room.size() && !pending_.empty()) {
+      Part& part = pending_.back();
+      if (part.kind == Part::advance) {
+        const std::size_t some = std::min(room.size() - count, static_cast<std::size_t>(part.layers));
+        std::int32_t at = part.first;
+        for (ChainStep& step : room.subspan(count, some)) step = {Kind::advance, ++at, 0};
+        count += some;
+        part.first = at;
+        part.layers -= static_cast<std::int32_t>(some);
+        if (part.layers == 0) pending_.pop_back();
+        continue;
+      }
+      const Part now = part;
+      pending_.pop_back();
+      switch (now.kind) {
+        case Part::advance: break;
+        case Part::load: room[count++] = {Kind::load, now.first, 0}; break;
+        case Part::discard: room[count++] = {Kind::discard, now.first, 0}; break;
+        case Part::backward: room[count++] = {Kind::backward, now.first, 0}; break;
+        case Part::reverse:
+          if (now.layers == 1) {
+            pending_.push_back({Part::backward, now.first + 1});
+            room[count++] = {Kind::tape, now.first + 1, 0};
+          } else {
+            if (!now.stored) room[count++] = {Kind::store, now.first, 0};
+            reverse(now);
+          }
+          break;
+      }
     }
-    const Part now = part;
-    pending_.pop_back();
-    switch (now.kind) {
-      case Part::advance: return next();
-      case Part::load: return ChainStep{ChainStep::Kind::load, now.first, 0};
-      case Part::discard: return ChainStep{ChainStep::Kind::discard, now.first, 0};
-      case Part::backward: return ChainStep{ChainStep::Kind::backward, now.first, 0};
-      case Part::reverse: break;
-    }
-    return reverse(now);
+    return count;
   }
 
  private:
   struct Part {
     enum Kind { reverse, advance, backward, load, discard } kind;
-    std::int32_t first;   // the state it starts from; the layer of backward
-    std::int32_t layers;  // to reverse, or to advance through
-    std::int32_t slots;   // free, the one that the starting state has or will have included
-    bool stored;          // the starting state is stored already
+    std::int32_t first;       // the state it starts from; the layer of backward
+    std::int32_t layers = 0;  // to reverse, or to advance through
+    std::int32_t slots = 0;   // free, the one that the starting state has or will have included
+    bool stored = false;      // the starting state is stored already
+    // Of what is reversed: as many sweeps as are enough for the layers, or more, and the reach of the slots with them.
+    std::int32_t sweeps = 0;
+    std::int64_t reach = 0;
   };
 
-  // Starting from a state that is there. What comes later is pushed first.
-  std::optional<ChainStep> reverse(const Part& part) {
-    if (part.layers == 1) {
-      pending_.push_back({Part::backward, part.first + 1, 0, 0, false});
-      return ChainStep{ChainStep::Kind::tape, part.first + 1, 0};
+  // Starting from a state that is there and stored. What comes later is pushed first.
+  void reverse(Part part) {
+    if (!part.stored) pending_.push_back({Part::discard, part.first});
+    const std::int32_t ahead = distance(part), middle = part.first + ahead, left = part.layers - ahead;
+    const std::int64_t reach_of_left =
+        part.slots == 1 ? 1 : scaled(part.reach, part.slots, std::int64_t{part.slots} + part.sweeps);
+    pending_.push_back({Part::reverse, part.first, ahead, part.slots, true, part.sweeps, part.reach});
+    pending_.push_back({Part::load, part.first});
+    pending_.push_back({Part::reverse, middle, left, part.slots - 1, false, part.sweeps, reach_of_left});
+    pending_.push_back({Part::advance, part.first, ahead});
+  }
+
+  // How far to advance before the next state is stored. Any distance in an interval is optimal; the largest one, which
+  // this is, stores last. The numbers of the part are made those of as many sweeps as are needed. Neighbours of a
+  // binomial coefficient follow from it: reach(slots, sweeps - 1) is reach * sweeps / (slots + sweeps).
+  [[nodiscard]] static std::int32_t distance(Part& part) {
+    if (part.slots == 1) return part.layers - 1;
+    const std::int64_t slots = part.slots;
+    std::int64_t less = scaled(part.reach, part.sweeps, slots + part.sweeps);
+    while (less >= part.layers) {
+      part.reach = less;
+      --part.sweeps;
+      less = scaled(part.reach, part.sweeps, slots + part.sweeps);
     }
-    if (!part.stored) pending_.push_back({Part::discard, part.first, 0, 0, false});
-    const auto ahead = static_cast<std::int32_t>(distance(part.layers, part.slots));
-    const std::int32_t middle = part.first + ahead;
-    pending_.push_back({Part::reverse, part.first, ahead, part.slots, true});
-    pending_.push_back({Part::load, part.first, 0, 0, false});
-    pending_.push_back({Part::reverse, middle, part.layers - ahead, part.slots - 1, false});
-    pending_.push_back({Part::advance, part.first, ahead, 0, false});
-    if (!part.stored) return ChainStep{ChainStep::Kind::store, part.first, 0};
-    return next();
+    const std::int64_t with_one_slot_less = scaled(less, slots, slots + part.sweeps - 1);
+    return static_cast<std::int32_t>(std::max<std::int64_t>(1, std::min(less, part.layers - with_one_slot_less)));
   }
 
   std::vector<Part> pending_;
