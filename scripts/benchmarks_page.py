@@ -4,7 +4,8 @@
     benchmarks_page.py [JSON] [--output PAGE]
 
 JSON is docs/benchmarks.json if not given, and the page has the same name with .md; its picture, for which matplotlib is
-needed, gets the name of the page with .svg. Prints the claims of the page and how they hold.
+needed, gets the name of the page with .svg. If there is a zoo.json beside JSON, of `./bench zoo`, the page has that, too.
+Prints the claims of the page and how they hold.
 
 Exit codes: 0 done; 1 Reprise broke a promise (bits differ, or a peak passed its budget); 2 there are no measurements,
 or no picture because there is no matplotlib.
@@ -18,6 +19,8 @@ import dataclasses
 import json
 import pathlib
 import sys
+
+import zoo_page
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LARGEST_ROUNDING = 1e-4  # of a gradient, relative
@@ -303,12 +306,27 @@ def about_the_run(results):
     return text
 
 
-def page_of(results, picture):
+def page_of(results, picture, zoo=None):
     return (
         f"# Against what people use\n\n{about_the_run(results)}\n"
         f"![Time against peak of Reprise and of its rivals, one panel for each model]({picture})\n\n"
         f"{verdict(results)}{METHOD}{''.join(model_section(model) for model in results['models'])}"
+        f"{zoo_page.section_of(zoo) if zoo else ''}"
     )
+
+
+def zoo_beside(measurements):
+    """What `./bench zoo` measured, if it did."""
+    path = measurements.with_name("zoo.json")
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def write_page(measurements, page):
+    """Writes the page, without its picture, and returns what was measured."""
+    results = json.loads(measurements.read_text())
+    page.write_text(page_of(results, page.with_suffix(".svg").name, zoo_beside(measurements)))
+    print(f"wrote {page}", file=sys.stderr)
+    return results
 
 
 # ---- the picture -----------------------------------------------------------------------------------------------------
@@ -475,12 +493,9 @@ def main():
     page = arguments.output or arguments.json.with_suffix(".md")
     picture = page.with_suffix(".svg")
     try:
-        results = json.loads(arguments.json.read_text())
-        text = page_of(results, picture.name)
+        results = write_page(arguments.json, page)
     except (OSError, ValueError, KeyError) as error:
         parser.error(f"{arguments.json} has no measurements of ./bench compare: {error!r}")
-    page.write_text(text)
-    print(f"wrote {page}", file=sys.stderr)
     print(verdict(results), end="")
     code = 0 if all(kept_its_promises(point) for point in points_of(results)) else 1
     try:

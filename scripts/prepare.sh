@@ -352,3 +352,12 @@ make_ready() { one_at_a_time highs_configure_compile "$@"; }
 
 # Whether there is LibTorch, after installing it if there is none.
 has_torch() { one_at_a_time prepare_torch && find_torch; }
+
+# The Python package, built and installed into its environment.
+make_python_ready() {
+  if ! has_torch || ! one_at_a_time prepare_python_home; then
+    say "torch, or what the Python package needs beside it, cannot be had: see build/torch.log and build/python.log"
+    return 1
+  fi
+  make_ready release reprise_tools REPRISE_TORCH && one_at_a_time install_python_package release  # it has the command inside
+}

@@ -198,6 +198,7 @@ void add_sessions(py::module_& module) {
   module.def("live_bytes", &internal::meter::live);
   module.def("peak_bytes", &internal::meter::peak);
   module.def("mark_peak", &internal::meter::mark_peak);
+  module.def("keep_all_pages", &internal::meter::keep_all_pages);
   module.def("resident_bytes", &internal::meter::resident);
   module.def(
       "fraction_of_memory", [](double share) { return fraction_of_memory(share); }, py::arg("share"));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What scripts/benchmarks_page.py says about measurements, and that docs/benchmarks.md follows from them.
+"""What scripts/benchmarks_page.py and zoo_page.py say about measurements, and that docs/benchmarks.md follows from them.
 
     page_test.py            everything but the picture, which needs nothing but Python
     page_test.py --picture  the picture; exit code 77 if there is no matplotlib
@@ -17,6 +17,7 @@ SKIPPED = 77
 
 sys.path.insert(0, str(SCRIPT.parent))
 import benchmarks_page as page  # noqa: E402
+import zoo_page  # noqa: E402
 
 
 def side(peak, ratios, **more):
@@ -126,10 +127,58 @@ class Page(unittest.TestCase):
         self.assertIn("| 0.100 | | cannot be kept | |", text)
 
     def test_of_the_documentation_follows_from_its_measurements(self):
-        results = json.loads((ROOT / "docs/benchmarks.json").read_text())
-        written = (ROOT / "docs/benchmarks.md").read_text()
-        self.assertEqual(page.page_of(results, "benchmarks.svg").splitlines(), written.splitlines())
+        measurements = ROOT / "docs/benchmarks.json"
+        text = page.page_of(json.loads(measurements.read_text()), "benchmarks.svg", page.zoo_beside(measurements))
+        self.assertEqual(text.splitlines(), (ROOT / "docs/benchmarks.md").read_text().splitlines())
         self.assertTrue((ROOT / "docs/benchmarks.svg").is_file())
+
+
+def architecture(checkpoint=1.4, at_its_peak=1.1, **broken):
+    """A plain peak of 1000 bytes, gradient checkpointing at 300, and Reprise at that peak and at three budgets."""
+
+    def side(label, budget, *ratios, **more):
+        return {"label": label, "budget": budget, "peak": budget or 1000, "equal": True, "ratios": list(ratios), **more}
+
+    rival = side("gradient checkpointing", None, *([checkpoint] if checkpoint else []))
+    return {
+        "title": "GPT-2", "date": "2026-01-31", "load": 0.0, "repetitions": 1,
+        "plain": side("plain", None, 0.99, 1.01, seconds=[0.2]),
+        "checkpoint": rival | {"peak": 300},
+        "reprise": [side("checkpoint's peak", 300, at_its_peak), side("0.6x", 600, 1.02), side("0.4x", 400, 1.05),
+                    side("smallest", 200, 1.5) | broken],
+    }  # fmt: skip
+
+
+def zoo_of(*models):
+    return {"processor": "a processor", "cores": 2, "torch": "2.13.0", "transformers": "5.22.2", "python": "3.11",
+            "architectures": {str(index): model for index, model in enumerate(models)}}  # fmt: skip
+
+
+class Zoo(unittest.TestCase):
+    def test_compares_the_overheads_at_the_same_peak(self):
+        text = zoo_page.verdict(zoo_of(architecture(1.4, 1.1), architecture(1.5, 1.2), architecture(1.4, 1.12)))
+        self.assertIn("has 30% of its overhead** (median of 3 architectures, 25% to 40%)", text)
+        self.assertIn("measured at 12 budgets on 3 architectures. Every step was within its budget", text)
+
+    def test_names_the_aim_where_it_is_missed(self):
+        self.assertIn("the aim is 45%", zoo_page.verdict(zoo_of(architecture(1.4, 1.3))))
+
+    def test_an_architecture_without_checkpointing_has_its_budgets_all_the_same(self):
+        results = zoo_of(architecture(checkpoint=None))
+        self.assertNotIn("overhead", zoo_page.verdict(results))
+        self.assertIn("| it has none | 1.10 | | 1.02 | 1.05 | 0.200, 1.50 |", zoo_page.section_of(results))
+
+    def test_says_when_a_promise_was_broken(self):
+        for broken, words in ({"equal": False}, "**OTHER BITS**"), ({"peak": 201}, "**above the budget**"):
+            results = zoo_of(architecture(**broken))
+            self.assertFalse(zoo_page.is_kept(results))
+            self.assertIn("It broke 1 of them", zoo_page.verdict(results))
+            self.assertIn(words, zoo_page.section_of(results))
+
+    def test_a_budget_that_cannot_be_kept_is_no_broken_promise(self):
+        results = zoo_of(architecture(ratios=[]))
+        self.assertTrue(zoo_page.is_kept(results))
+        self.assertIn("| 1.05 | cannot be kept |", zoo_page.section_of(results))
 
 
 def test_picture():
