@@ -144,6 +144,27 @@ def test_a_graph_that_changes_its_inputs_is_kept():
     assert kept(session)["torch.compile"]["bytes"] > 0
 
 
+def test_what_compiled_code_overwrites_is_there_for_those_who_need_it():
+    @torch.compile(backend="aot_eager")
+    def shrink(weight):
+        with torch.no_grad():
+            weight.mul_(0.9)
+
+    def gradient(session):
+        torch.manual_seed(1)
+        weight, x, scale = torch.randn(64, 64), torch.randn(32, 64), torch.randn(32, 64, requires_grad=True)
+        with session.step() if session else contextlib.nullcontext():
+            y = ((x @ weight).tanh() * scale).exp()
+            shrink(weight)
+            y.sum().backward()
+        return scale.grad
+
+    plain = gradient(None)
+    session = reprise.Session(forget_everything=True, verify="never")
+    assert torch.equal(gradient(session), plain)
+    assert session.summary()["replays"] > 0
+
+
 def test_a_function_of_the_users_inside_of_a_graph_runs_once():
     calls = []
 

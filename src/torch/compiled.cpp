@@ -5,7 +5,6 @@
 #include <set>
 
 #include "torch/arbiter.h"
-#include "torch/meter.h"
 #include "torch/operator_call.h"
 #include "torch/process.h"
 #include "torch/recordings.h"

@@ -87,7 +87,8 @@ TEST(OperatorTable, KnowsOperatorsOfLibrariesThatComeAndGoByTheirOwnNames) {
   for (int i = 0; i < 64 && !met_again; ++i) {
     const std::string name = "an_operator_with_a_long_name_" + std::to_string(10 + i);
     torch::Library library(torch::Library::DEF, "reprise_test", std::nullopt, __FILE__, __LINE__);
-    library.def(name + (i % 2 == 0 ? "(Tensor x) -> Tensor" : "(Tensor(a!) x) -> Tensor(a!)"));
+    const std::string schema = name + (i % 2 == 0 ? "(Tensor x) -> Tensor" : "(Tensor(a!) x) -> Tensor(a!)");
+    library.def(schema.c_str());
     const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow(("reprise_test::" + name).c_str(), "");
     met_again = !addresses.insert(handle.schema().name().c_str()).second;
     EXPECT_EQ(find_operator(handle).name, "reprise_test::" + name);
