@@ -40,7 +40,7 @@ class RuleOfThisPut {
 
 bool ask_rule(const Offer& offer) {
   const py::gil_scoped_acquire interpreter;
-  if (asked_rule->is_none()) return true;  // the rule has become a function since this put began
+  if (!asked_rule || asked_rule->is_none()) return true;  // the rule has become a function since this put began
   const py::object answer = (*asked_rule)(offer.key, offer.number, offer.bytes, offer.cost);
   const int truth = PyObject_IsTrue(answer.ptr());
   if (truth < 0) throw py::error_already_set();

@@ -142,7 +142,7 @@ class Chain:
         number of layers that is not known."""
         if not callable(done):
             raise TypeError(f"done is {done!r}: it must be a function of a position and a state")
-        return self._core.forward_until(self._functions(), input, lambda k, state: done(k, state), bool(copy))
+        return self._core.forward_until(self._functions(), input, done, bool(copy))
 
     def backward(self, gradient: Gradient, *, copy: bool = True) -> Gradient:
         """Returns the gradient with respect to the input of forward.
@@ -392,11 +392,12 @@ class ChainLoop:
         chain = self._chain
         return chain._core.loop_forward(chain._functions(), self._pass, input, None if cost is None else float(cost))
 
-    def backward(self, gradient: Gradient, *, copy: bool = True) -> Gradient:
+    def backward(self, gradient: Gradient) -> Gradient:
         """Runs backward of the last layer that has not yet run it, and returns the gradient before that layer. Without a
-        call of forward it goes through the pass that `Chain.forward` has run, or through the states saved by hand."""
+        call of forward it goes through the pass that `Chain.forward` has run, or through the states saved by hand. The
+        closure gets this gradient, and not a copy of it."""
         chain = self._chain
-        return chain._core.loop_backward(chain._functions(), self._pass, states.copy(gradient) if copy else gradient)
+        return chain._core.loop_backward(chain._functions(), self._pass, gradient)
 
 
 def _layers(layers: int | Iterable[int] | None) -> int | list[int] | None:

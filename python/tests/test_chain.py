@@ -2,6 +2,7 @@
 import gc
 import os
 import signal
+import sys
 import threading
 import traceback
 import weakref
@@ -111,6 +112,15 @@ def test_the_closed_form_counts_what_checkpoint_schedules_and_pyrevolve_count():
     # Of checkpoint_schedules 1.0.4, Revolve(layers, slots), and pyrevolve 2.2.8.
     counted = {(10, 1): 55, (10, 2): 30, (10, 3): 25, (10, 4): 24, (24, 4): 75, (100, 5): 416}
     assert {key: schedule.revolve_steps(*key) for key in counted} == counted
+
+
+@pytest.mark.parametrize("cost, counted", [(0, 68), (2, 74)])
+def test_memory_and_disk_take_the_steps_of_checkpoint_schedules(cost, counted, tmp_path):
+    # MultistageCheckpointSchedule(24, 2, 3), for which a disk costs nothing, and HRevolve(24, 2, 3), where it costs 2.
+    one = schedule.memory_and_disk(2, 3, write_cost=cost, read_cost=cost)
+    chain = reprise.Chain(24, step, adjoint, schedule=one, disk=tmp_path)
+    run(chain)
+    assert chain.statistics()["forward_calls"] + 23 == counted
 
 
 @pytest.mark.parametrize("states", [5, 7, 10, 14])
@@ -353,6 +363,44 @@ def test_what_was_forgotten_is_freed():
     assert sum(one() is not None for one in alive) <= 3
     chain.backward(np.ones(64))
     assert sum(one() is not None for one in alive) == 1 and y is not None  # the result
+
+
+def test_nothing_is_held_after_a_pass_however_it_ends():
+    def fails(k, x, gradient):
+        if k == 3:
+            raise ArithmeticError
+        return adjoint(k, x, gradient)
+
+    x, gradient = start(), np.ones(64)
+    for backward in (adjoint, fails):
+        chain = reprise.Chain(LAYERS, step, backward, schedule=schedule.slots(3))
+        before = sys.getrefcount(x), sys.getrefcount(gradient), sys.getrefcount(step), sys.getrefcount(backward)
+        for _ in range(3):
+            chain.forward(x)
+            try:
+                chain.backward(gradient)
+            except ArithmeticError:
+                pass
+        assert (sys.getrefcount(x), sys.getrefcount(gradient), sys.getrefcount(step), sys.getrefcount(backward)) == before
+    with pytest.raises(TypeError):
+        chain.forward((x, object()))
+    assert sys.getrefcount(x) == before[0]
+
+
+def test_chains_run_in_several_threads():
+    results = {}
+
+    def work(number):
+        chain = reprise.Chain(LAYERS, step, adjoint, schedule=schedule.slots(number))
+        results[number] = [run(chain)[1] for _ in range(5)]
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in (1, 2, 3, 4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = plain(start(), np.ones(64))[1]
+    assert len(results) == 4 and all(same(one, expected) for many in results.values() for one in many)
 
 
 def test_an_object_whose_methods_are_the_closures_is_freed():
