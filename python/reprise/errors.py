@@ -23,6 +23,7 @@ class BudgetError(SessionError):
         requested: the bytes of this allocation.
         pinned: the owners of the live bytes, as (what, bytes), largest first.
         smallest_feasible: the smallest budget with a proven plan, or None if none is known.
+        rank: the process that could not keep its budget, if several train together (`reprise.distributed`).
     """
 
     budget: int | None = None
@@ -30,6 +31,7 @@ class BudgetError(SessionError):
     requested: int | None = None
     pinned: list[tuple[str, int]] = []
     smallest_feasible: int | None = None
+    rank: int | None = None
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)

@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import torch
 
-from . import _core, arguments
+from . import _core, arguments, distributed
 from .planning import Curve, Plan, Trace, bytes_of, curve
 
 T = TypeVar("T")
@@ -29,10 +29,13 @@ class Step:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._thread: int | None = None
+        self._group = distributed.group() if session._end_together else None
 
     def __enter__(self) -> Step:
         if self._thread is not None:
             raise ValueError("[session] step: this step has begun already; every step is a new `with session.step():`")
+        if self._group is not None:
+            self._group.check()
         self._session._open()
         self._thread = threading.get_ident()
         return self
@@ -43,6 +46,8 @@ class Step:
         if self._thread != threading.get_ident():
             raise RuntimeError("[session] step: it must end on the thread that began it, and that has not happened yet")
         self._session._close(failed=error is not None)
+        if self._group is not None and error is not None:
+            self._group.step_failed(error)
 
 
 class Session:
@@ -74,6 +79,8 @@ class Session:
             modules ("encoder.*", after `label_modules`) to "keep", "forget", "pack" or "decide"; or names of policies that
             there are: "keep_products", "pack_random", "forget_cheap".
         forget_everything: forgets every value that can be rebuilt, and rebuilds all of it: slow, and the strictest test.
+        end_together: if several processes train together (torch.distributed) and one cannot keep its budget, all of them
+            raise its BudgetError instead of waiting for it in a collective operation. False: each is on its own.
         name: of the session, in summaries and errors.
     """
 
@@ -87,8 +94,10 @@ class Session:
         plans: str | os.PathLike[str] | None = None,
         policy: Policy | None = None,
         forget_everything: bool = False,
+        end_together: bool = True,
         name: str = "session",
     ) -> None:
+        self._end_together = bool(end_together)
         self._share = _share_of(budget)
         self._plain_steps = 0
         self._core = _core.Session(

@@ -28,13 +28,13 @@ class BudgetCallback(Callback):
     def on_train_batch_end(self, *args: Any, **kwargs: Any) -> None:
         self._end()
 
-    def on_exception(self, *args: Any, **kwargs: Any) -> None:
-        self._end()
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        self._end(exception)
 
     def on_train_end(self, *args: Any, **kwargs: Any) -> None:
         self._end()
 
-    def _end(self) -> None:
+    def _end(self, error: BaseException | None = None) -> None:
         step, self._step = self._step, None
         if step is not None:
-            step.__exit__(None, None, None)
+            step.__exit__(None if error is None else type(error), error, None)
