@@ -109,20 +109,26 @@ void measure_planning(int repetitions, bool quiet, nlohmann::json& json) {
 
 void measure_memory(bool quiet, nlohmann::json& json) {
   if (!quiet) fmt::print("\nmemory that a pass with 20 slots adds, states of 8 bytes included\n");
-  for (const auto& [layers, aim] : {std::pair{1'000'000, 30}, {10'000'000, 100}}) {
-    const long kilobytes = added_kilobytes([layers = layers] {
+  const auto measure = [&](int layers, int aim, const char* name, const SchedulePointer& schedule, bool coded) {
+    const long kilobytes = added_kilobytes([&] {
       Chain<Numbers> chain(
           layers, [](int, const Numbers& x) { return x; },
           [](int, const Numbers&, Numbers gradient) { return gradient; });
-      chain.schedule(schedule::slots(20));
+      chain.schedule(schedule);
+      if (coded) chain.codec(codec("half"));
       (void)chain.forward({1});
       chain.backward({1});
     });
-    json["memory"].push_back({{"layers", layers}, {"kilobytes", kilobytes}});
-    if (!quiet) {
-      fmt::print("  {} layers: {:.1f} MB (aim: at most {})\n", layers, static_cast<double>(kilobytes) / 1024, aim);
-    }
+    json["memory"].push_back({{"layers", layers}, {"schedule", name}, {"kilobytes", kilobytes}});
+    if (quiet) return;
+    fmt::print("  {} layers, {}: {:.1f} MB (aim: at most {})\n", layers, name, static_cast<double>(kilobytes) / 1024,
+               aim);
+  };
+  for (const auto& [layers, aim] : {std::pair{1'000'000, 30}, {10'000'000, 100}}) {
+    measure(layers, aim, "slots", schedule::slots(20), false);
+    measure(layers, aim, "online", schedule::online(20), false);
   }
+  measure(1'000'000, 30, "slots, half", schedule::slots(20), true);
 }
 
 }  // namespace reprise::benchmarks

@@ -44,7 +44,8 @@ class MismatchError(SessionError):
 
 
 class ChangedInputError(SessionError):
-    """A tensor that a recipe needs was written while nobody recorded, by another thread or between steps."""
+    """A tensor that a recipe needs was written while nobody recorded: by another thread, between steps, or after a
+    function that is checkpointed had returned."""
 
 
 class ChainError(Error):

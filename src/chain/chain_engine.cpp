@@ -121,6 +121,7 @@ void ChainEngine::open(Id input, Id first, Id end) {
   plain_ = returns_state_ && owner_ == Owner::engine && layers().known() && !pass_->tapes() && !pass_->limit() &&
            !pass_->decides() && !ran_before_ && !observer_ && !keeping() && !places_.will_keep() &&
            !verification_.is_on();
+  pass_->join_layers(plain_);
   part_open_ = true;
 }
 
@@ -321,14 +322,48 @@ void ChainEngine::execute(const Action& next) {
   const Action action = next;
   pass_->took();
   if (action.kind == Action::Kind::drop) return drop(action.target);
-  if (action.kind == Action::Kind::replay) return run_forward(action.target);
+  if (action.kind == Action::Kind::replay) return run_layers(action.target, pass_->more_layers(action));
   if (action.kind == Action::Kind::run) {
-    if (phase_ == Phase::forward || action.target < pass_->layers()) return run_forward(action.target);
+    if (phase_ == Phase::forward || action.target < pass_->layers()) {
+      return run_layers(action.target, pass_->more_layers(action));
+    }
     return run_backward(2 * pass_->layers() - 1 - action.target);
   }
   const Place place = pass_->is_disk(action.tier) ? Place::disk : Place::packed;
   if (action.kind == Action::Kind::put) return put(pass_->state_of(action.target), place);
   get(pass_->state_of(action.target), place);
+}
+
+// Runs a layer, and as many after it, each of which drops the state before it.
+void ChainEngine::run_layers(Id layer, Id more) {
+  const bool replay = phase_ == Phase::backward || layer < position_;
+  run_forward(layer);
+  if (more == 0) return;
+  if (!plain_ || held_.has_saved()) {  // since the pass began
+    if (drops_next(layer)) {
+      drop(layer);
+      pass_->took();
+    }
+    for (Id next = layer + 1; next <= layer + more; ++next) {
+      run_forward(next);
+      drop(next);
+    }
+    return;
+  }
+  const Id slot = held_.slot(layer + 1);
+  ChainStatistics& statistics = held_.statistics;
+  for (Id next = layer + 1; next <= layer + more; ++next) {
+    ++statistics.forward_calls;
+    const ChainStates::Made made = states_.advance(layers().number(first_ + next), slot, false);
+    held_.count_moved_on(made.replaced, made.bytes);
+    if (replay) {
+      ++statistics.replays;
+    } else {
+      position_ = next + 1;
+      statistics.not_stored += made.replaced;
+    }
+  }
+  held_.moved_on_to(layer + 1, layer + more + 1);
 }
 
 // A layer of a pass in which nobody watches, limits, compares or decides anything, and forward returns states. It does

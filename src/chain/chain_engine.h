@@ -102,6 +102,7 @@ class ChainEngine {
   void execute_what_follows(Id position);
   void execute(const Action&);
   [[nodiscard]] ChainForm form_of_pass() const;
+  void run_layers(Id layer, Id more);
   void run_forward(Id layer);
   void run_forward_plainly(Id layer);
   void run_backward(Id layer);

@@ -12,6 +12,10 @@ namespace reprise::internal {
 
 inline void ChainRules::forward(const Action& action, Id layer) {
   require_resident(action, state_value(layer), "it is an input");
+  if (action.tier > 0) {  // only without tapes
+    resident_.clear(layer + 1, layer + 1 + action.tier);
+    layer += action.tier;
+  }
   if (state_value(layer + 1) >= values_) make_room(layer + layer / 2 + 64);
   resident_.set(state_value(layer + 1));
   if (tapes_) resident_.set(2 * layer + 1);
@@ -26,20 +30,21 @@ inline void ChainRules::execute(const Action& action, bool last_get) {
       return resident_.clear(target);
     case Action::Kind::replay:
       require_moment(action);
-      if (target >= next_) fail(action, Rule::has_run, "it has not run yet");
-      if (target >= layers_) fail(action, Rule::replayable, "it is an event");
+      if (target + action.tier >= next_) fail(action, Rule::has_run, "it has not run yet");
+      if (target + action.tier >= layers_) fail(action, Rule::replayable, "it is an event");
       return forward(action, target);
     case Action::Kind::run:
       require_moment(action);
       if (target != next_) fail(action, Rule::run_once, fmt::format("moment {} is next", next_));
       if (target < layers_) {
+        if (target + action.tier >= layers_) fail(action, Rule::known, "there are not so many layers");
         forward(action, target);
       } else {
         const Id layer = 2 * layers_ - 1 - target;
         require_resident(action, state_value(layer), "it is an input");
         if (tapes_) require_resident(action, 2 * layer + 1, "it is an input");
       }
-      ++next_;
+      next_ += 1 + action.tier;
       return;
     case Action::Kind::put: {
       Bits& copies = this->copies(action);
@@ -85,6 +90,12 @@ void ChainRules::make_room(Id states) {
   values_ = state_value(states) + 1;
   resident_.make_room(values_);
   for (Bits& copies : copies_) copies.make_room(values_);
+}
+
+void ChainRules::Bits::clear(Id first, Id end) {
+  for (; first < end && first % 64 != 0; ++first) clear(first);
+  for (; first + 64 <= end; first += 64) words_[at(first)] = 0;
+  for (; first < end; ++first) clear(first);
 }
 
 // Tiers take states.

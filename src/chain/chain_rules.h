@@ -3,7 +3,8 @@
 // `simulate` looks at a trace and a plan as a whole, which for a chain of ten million layers are gigabytes. Here the
 // trace follows from the number of layers, which may be told when forward is over; what is kept is one bit for each
 // value, and one for each state in each tier. The rules are those of simulate.h; of bytes and costs nothing is known,
-// so that neither a budget nor the capacity of a tier is among them.
+// so that neither a budget nor the capacity of a tier is among them. A run or replay may stand for several layers: see
+// step_writer.h.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +43,7 @@ class ChainRules {
     [[nodiscard]] bool operator[](Id number) const { return (words_[at(number)] >> (number % 64) & 1) != 0; }
     void set(Id number) { words_[at(number)] |= std::uint64_t{1} << (number % 64); }
     void clear(Id number) { words_[at(number)] &= ~(std::uint64_t{1} << (number % 64)); }
+    void clear(Id first, Id end);
 
    private:
     [[nodiscard]] static std::size_t at(Id number) { return static_cast<std::size_t>(number) / 64; }

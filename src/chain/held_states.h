@@ -49,6 +49,14 @@ class HeldStates {
   // Says that the slot of a state has the next one now, and that for a moment there were both. Returns whether the
   // state is stored in another form.
   bool moved_on(Id state, Id slot, Bytes before, Bytes after);
+  // The same for several layers that run one after the other, in two parts: the bytes of each, and at last which state
+  // it is that is held now.
+  void count_moved_on(Bytes before, Bytes after) {
+    add_bytes(after);
+    subtract_bytes(before);
+    statistics.peak_remembered = std::max(statistics.peak_remembered, statistics.remembered + 1);
+  }
+  void moved_on_to(Id state, Id now);
   // Drops all states and tapes but the first state and those saved by hand. What is in places is not counted as
   // remembered any more.
   void drop_all_but_input();
@@ -189,10 +197,21 @@ inline bool HeldStates::moved_on(Id state, Id slot, Bytes before, Bytes after) {
     hold(state + 1, slot, after);
     return replaced(state, before).remembered;
   }
-  add_bytes(after);
-  subtract_bytes(before);
-  statistics.peak_remembered = std::max(statistics.peak_remembered, statistics.remembered + 1);
+  count_moved_on(before, after);
   return false;
+}
+
+inline void HeldStates::moved_on_to(Id state, Id now) {
+  const Id slot = by_state_[state].slot;
+  by_state_.change(state, [this](Held& held) {
+    held.slot = nowhere;
+    remove_form(held);
+  });
+  by_state_.change(now, [this, slot](Held& held) {
+    if (held.slot != nowhere) drop(held);
+    held.slot = slot;
+    add_form(held);
+  });
 }
 
 }  // namespace reprise::internal

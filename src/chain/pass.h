@@ -66,6 +66,13 @@ class ChainPass {
     return next_ < actions_->size() ? actions_->data() + next_ : nullptr;
   }
   void took() { ++next_; }
+  // From now on, runs and replays of steps as they come may stand for several layers: see step_writer.h.
+  void join_layers(bool on) {
+    joins_ = on && source_ && !decisions_;
+    if (joins_) writer_->join_layers(true);
+  }
+  // Returns how many layers a run or replay stands for beside its own.
+  [[nodiscard]] Id more_layers(const Action& action) const { return joins_ ? action.tier : 0; }
   // True if this value is dropped before anything else but drops happens.
   [[nodiscard]] bool drops_soon(Id value) {
     (void)next();
@@ -127,6 +134,7 @@ class ChainPass {
   std::unique_ptr<ChainStepSource> source_;  // null when it has no more steps
   std::vector<ChainStep> steps_;             // that are not written yet
   std::unique_ptr<ChainRules> rules_;
+  bool joins_ = false;
   mutable std::optional<Plan> plan_;  // if it was asked for
 
   std::unique_ptr<StepWriter> writer_;

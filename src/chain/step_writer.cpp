@@ -54,11 +54,29 @@ inline void StepWriter::drop_unless_stored(Id state) {
   if (!it.stored) drop(state, it);
 }
 
+inline bool StepWriter::join(Id at) {
+  if (joined_end_ != actions_.size() || joined_state_ + 1 != at || at == layers_) return false;
+  Stay &before = stay(at - 1), &after = stay(at);
+  Action& layers = actions_[joined_];
+  const bool again = at <= has_run_;
+  if (before.stored || after.resident || again != (layers.kind == Action::Kind::replay)) return false;
+  ++layers.tier;
+  before.resident = false;
+  after.resident = true;
+  has_run_ = std::max(has_run_, at);
+  joined_state_ = at;
+  return true;
+}
+
 void StepWriter::advance(Id at) {
+  if (joins_ && joined_end_ > 0 && join(at)) return;
+  joined_ = actions_.size();
   forward(at);
   if (tapes_) actions_.push_back(Action::drop(tape_value(at - 1)));
   if (at == layers_) drop(at, stay(at));
   drop_unless_stored(at - 1);
+  joined_end_ = actions_.size();
+  joined_state_ = at;
 }
 
 void StepWriter::tape(Id at, bool goes_on) {
@@ -135,6 +153,7 @@ void StepWriter::forget_actions(std::size_t count) {
   actions_.erase(actions_.begin(), actions_.begin() + static_cast<std::ptrdiff_t>(count));
   std::erase_if(last_gets_, [&](std::size_t get) { return get < count; });
   for (std::size_t& get : last_gets_) get -= count;
+  joined_end_ = 0;
 }
 
 void StepWriter::fail_state(Id state) const {

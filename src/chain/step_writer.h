@@ -29,6 +29,10 @@ class StepWriter {
     states_[0].resident = true;
   }
 
+  // From now on, a run or replay stands for several layers where one advances after the other: each has the state that
+  // the one before it made, which is dropped at once. How many more there are is in `tier`. For chains without tapes.
+  void join_layers(bool on) { joins_ = on && !tapes_; }
+
   // There are no more layers than these; the state that the last one makes is nobody's.
   void layers(Id count) {
     layers_ = count;
@@ -74,6 +78,7 @@ class StepWriter {
   [[nodiscard]] bool has_copy(const Stay& stay, Id level) const { return level == 0 ? stay.packed : stay.on_disk; }
   void set_copy(Stay& stay, Id level, bool there);
   void forward(Id at);
+  [[nodiscard]] bool join(Id at);
   void drop(Id state, Stay&);
   void drop_unless_stored(Id state);
   [[noreturn]] void fail_state(Id state) const;
@@ -86,6 +91,12 @@ class StepWriter {
   std::vector<Stay> states_;           // all there are, or, while their number is unknown, those that were made
   std::vector<Action> actions_;
   std::vector<std::size_t> last_gets_;
+
+  // The layers that others can be joined to, if there are no actions since.
+  bool joins_ = false;
+  std::size_t joined_ = 0;      // the action
+  std::size_t joined_end_ = 0;  // how many actions there were behind it; 0: none
+  Id joined_state_ = 0;         // the state that they make
 };
 
 }  // namespace reprise::internal

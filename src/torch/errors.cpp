@@ -86,9 +86,9 @@ std::string sentence(const ChangedInputError::Facts& facts) {
            "it only after that";
   }
   return "[replay] " + argument + " of " + operator_at(facts.op, facts.operator_index) +
-         " was written while nobody recorded, by another thread or between steps, so that a forgotten value cannot be "
-         "rebuilt from it. Write to it on the thread of the step and while the step is open, or only after the "
-         "backward pass that needs it";
+         " was written while nobody recorded: by another thread, between steps, or after the function that is "
+         "checkpointed had returned. So a forgotten value cannot be rebuilt from it. Write to it inside of the step or "
+         "the function, on its thread, or only after the backward pass that needs it";
 }
 
 }  // namespace

@@ -115,6 +115,80 @@ TEST(RegularSchedules, OfLongChainsTakeTheirStepsAsTheyComeAndAreNeverAskedForAP
   }
 }
 
+TEST(RegularSchedules, OfLongChainsWithACodecTakeTheirStepsAsTheyCome) {
+  const Toy toy;
+  const int layers = 10'031;
+  const Numbers input = some_numbers(8), seed = some_numbers(8, 2);
+  const auto plain = toy.plain(first_layers(layers), input, seed);
+  ChainForm form = equal_layers(layers);
+  add_packed_tier(form);
+  for (const auto& schedule :
+       {schedule::everything(), schedule::every(5, std::nullopt), schedule::slots(30), schedule::slots(200)}) {
+    auto chain = toy.chain(layers);
+    chain.codec(codec("exact"));
+    chain.disk({.folder = ::testing::TempDir()});  // which none of them uses
+    chain.schedule(std::make_shared<StepsOnly>(schedule));
+    EXPECT_EQ(chain.forward(input), plain.result);
+    const Plan& plan = chain.plan();
+    EXPECT_EQ(plan.actions, schedule->plan(form).actions);
+    EXPECT_TRUE(simulate(chain.trace(), plan).valid());
+    EXPECT_EQ(chain.backward(seed), plain.gradient);
+    EXPECT_EQ(chain.statistics().stored, 0);
+    EXPECT_EQ(chain.store_statistics(Place::packed).in_memory, 0u);
+  }
+}
+
+// The first pass compares states, one with an observer is told of each layer; all others go through many at a time.
+TEST(RegularSchedules, OfLongChainsHaveTheSameNumbersWhetherOrNotSomebodyWatches) {
+  const Toy toy;
+  const int layers = 10'203;
+  const Numbers input = some_numbers(8), seed = some_numbers(8, 2);
+  const auto plain = toy.plain(first_layers(layers), input, seed);
+  for (const auto& schedule :
+       {schedule::everything(), schedule::every(7, std::nullopt), schedule::slots(12), schedule::online(12)}) {
+    for (const bool coded : {false, true}) {
+      auto chain = toy.chain(layers);
+      if (coded) chain.codec(codec("exact"));
+      chain.schedule(schedule);
+      std::optional<ChainStatistics> first;
+      for (int pass = 0; pass < 4; ++pass) {
+        std::uint64_t told = 0;
+        if (pass == 2) chain.observer([&](const ChainProgress&) { ++told; });
+        EXPECT_EQ(chain.forward(input), plain.result);
+        if (pass == 3) chain.observer(nullptr);
+        if (pass == 1) chain.observer([&](const ChainProgress&) { ++told; });  // in the middle of the pass
+        EXPECT_EQ(chain.backward(seed), plain.gradient);
+        ChainStatistics numbers = chain.statistics();
+        if (pass == 1) EXPECT_EQ(told, numbers.replays + numbers.backward_calls);
+        if (pass == 2) EXPECT_EQ(told, numbers.forward_calls + numbers.backward_calls);
+        numbers.passes = 0;
+        if (!first) first = numbers;
+        EXPECT_EQ(numbers, *first) << schedule->text() << ", pass " << pass;
+      }
+    }
+  }
+}
+
+TEST(RegularSchedules, ThatDecideAsTheyGoKeepNoListAndTheirPlanCanBeSeen) {
+  const Toy toy;
+  const Numbers input = some_numbers(8), seed = some_numbers(8, 2);
+  for (const int layers : {1, 2, 40, 10'007}) {
+    const auto plain = toy.plain(first_layers(layers), input, seed);
+    for (const bool coded : {false, true}) {
+      auto chain = toy.chain(layers);
+      if (coded) chain.codec(codec("exact"));
+      for (const auto& schedule : {schedule::online(9), schedule::selective(5)}) {
+        chain.schedule(schedule);
+        EXPECT_EQ(chain.forward(input), plain.result);
+        const Simulation proof = simulate(chain.trace(), chain.plan());
+        EXPECT_TRUE(proof.valid()) << proof.broken->sentence;
+        EXPECT_EQ(chain.backward(seed), plain.gradient);
+        EXPECT_EQ(chain.statistics().replays, proof.replays);
+      }
+    }
+  }
+}
+
 TEST(RegularSchedules, StepsThatMakeNoSenseAreAnErrorBeforeTheyAreTaken) {
   class Nonsense : public Schedule {
    public:

@@ -191,7 +191,10 @@ TEST(ChainPlanning, InTheBackgroundIsForTheSettingsOfTheNextPassAndNotForThoseOf
         return layer == 20 ? Numbers(gradient.size() / 3, gradient[0]) : gradient;
       });
   self = &chain;
-  chain.sizes(difficult(60));
+  ChainForm form = difficult(60);
+  form.gradient = 3 * state_bytes;
+  for (Id k = 21; k < 60; ++k) form.layers[k].gradient = form.gradient;
+  chain.sizes(form);
   chain.plan_in_background(true);
   chain.schedule(std::make_shared<TwoPlans>(schedule::slots(3), schedule::slots(7)));
   change = true;
@@ -199,10 +202,11 @@ TEST(ChainPlanning, InTheBackgroundIsForTheSettingsOfTheNextPassAndNotForThoseOf
   chain.backward(some_numbers(48, 2));
   chain.wait_for_plan();
   (void)chain.forward(input);
+  EXPECT_EQ(chain.plan().actions, schedule::slots(4)->plan(form).actions);
   chain.backward(some_numbers(48, 2));
   chain.wait_for_plan();
   (void)chain.forward(input);
-  EXPECT_EQ(chain.plan().actions, schedule::slots(8)->plan(chain.sizes()).actions);
+  EXPECT_EQ(chain.plan().actions, schedule::slots(8)->plan(form).actions);
   chain.backward(some_numbers(48, 2));
 }
 

@@ -36,7 +36,7 @@ struct HRevolveProblem {
 //
 // Both look at every number of slots of every level that costs something, one after the other, until more do not help,
 // and for each at every length; the time for one of these is nearly constant, since costs are nearly convex in the
-// length. 10^5 layers with 200 slots on disk take about two seconds.
+// length. 10^5 layers with 200 slots on disk take about a second.
 [[nodiscard]] REPRISE_EXPORT ChainSteps hrevolve_schedule(const HRevolveProblem&);
 
 }  // namespace reprise

@@ -61,9 +61,9 @@ class REPRISE_EXPORT MismatchError : public SessionError {
   Facts facts_;
 };
 
-// Thrown if a tensor that a recipe needs was written while nobody recorded, by another thread or between steps; or if
-// the program wrote it, and there was no room for a copy of its old contents; or if the program freed its memory, as
-// fully_shard does, and did not bring the same contents back in time.
+// Thrown if a tensor that a recipe needs was written while nobody recorded: by another thread, between steps, or after
+// a function that is checkpointed had returned; or if the program wrote it, and there was no room for a copy of its old
+// contents; or if the program freed its memory, as fully_shard does, and did not bring the same contents back in time.
 class REPRISE_EXPORT ChangedInputError : public SessionError {
  public:
   struct Facts {
