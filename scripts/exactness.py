@@ -26,8 +26,8 @@ REGIMES = {
 
 # Other files that compare bits, in this order.
 OTHERS = [
-    "checkpoint", "policy", "follow_segments", "random_program", "session", "session_plan", "session_thread", "fault",
-    "limits", "unwritten", "draws", "changing_steps", "budget_error", "exit", "fork", "planning", "company_traps",
+    "checkpoint", "policy", "follow_segments", "random_program", "session", "session_plan", "lasting_plans",
+    "session_thread", "fault", "limits", "unwritten", "draws", "changing_steps", "budget_error", "exit", "fork", "planning", "company_traps",
     "overlap_thread", "soak", "soak_thread",
 ]
 

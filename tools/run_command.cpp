@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 
 #include "command.h"
@@ -21,7 +22,7 @@ constexpr int exit_cannot_be_started = 126;
 constexpr int exit_not_found = 127;
 
 struct RunArguments {
-  std::string budget, plans, planning_time, verify, summary, report, trace;
+  std::string budget, plans, planning_share, planning_time, verify, summary, report, trace;
   bool no_pack = false;
   bool if_possible = false;
   std::vector<std::string> program;  // with its arguments
@@ -38,8 +39,9 @@ constexpr const char* description =
     "cannot be kept, the allocation that would pass it throws reprise::BudgetError, which ends most programs, with "
     "a message that names the bytes that are needed.\n"
     "Every option is also an environment variable, for schedulers that start programs themselves: set LD_PRELOAD to "
-    "the file that `reprise run --library` prints, and REPRISE_BUDGET, REPRISE_PLANS, REPRISE_PLANNING_TIME, "
-    "REPRISE_VERIFY, REPRISE_PACK (on, off), REPRISE_SUMMARY, REPRISE_REPORT, REPRISE_TRACE, REPRISE_IF_POSSIBLE. "
+    "the file that `reprise run --library` prints, and REPRISE_BUDGET, REPRISE_PLANS, REPRISE_PLANNING_SHARE, "
+    "REPRISE_PLANNING_TIME, REPRISE_VERIFY, REPRISE_PACK (on, off), REPRISE_SUMMARY, REPRISE_REPORT, REPRISE_TRACE, "
+    "REPRISE_IF_POSSIBLE. "
     "Processes without LibTorch are left alone.";
 
 constexpr const char* footer = R"(Examples:
@@ -85,8 +87,14 @@ void add_options(CLI::App& command, RunArguments& arguments) {
                   "Keep plans in this folder. The next run of the program follows them from its second step on.")
       ->type_name("FOLDER");
   command
+      .add_option("--planning-share", arguments.planning_share,
+                  "The CPU time that planning may take, as a share of that of all steps so far. 0: no plans; inf: "
+                  "every trace is planned at once. Default: 0.05.")
+      ->type_name("SHARE")
+      ->check(number(0, std::numeric_limits<double>::infinity()));
+  command
       .add_option("--planning-time", arguments.planning_time,
-                  "How long to plan for each new trace, on a thread of its own. 0: no plans. Default: 5.")
+                  "How long to search for a plan at most, on a thread of its own. 0: no plans. Default: 5.")
       ->type_name("SECONDS")
       ->check(number(0, 1e6));
   command
@@ -128,6 +136,7 @@ void set_environment(const RunArguments& arguments, const std::filesystem::path&
   set("REPRISE_REPORT", absolute(arguments.report));
   set("REPRISE_TRACE", absolute(arguments.trace));
   set("REPRISE_PLANS", absolute(arguments.plans));
+  set("REPRISE_PLANNING_SHARE", arguments.planning_share);
   set("REPRISE_PLANNING_TIME", arguments.planning_time);
   set("REPRISE_VERIFY", arguments.verify);
   set("REPRISE_PACK", arguments.no_pack ? "off" : "");

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "reprise/trace/amount.h"
 #include "reprise/trace/error.h"
 
@@ -88,8 +90,14 @@ void add_budget_options(CLI::App& command, TrainOptions& options) {
                    "Train plainly, then inside the budget, and measure re-running checkpoints; print a table.");
   command.add_flag("--plain", options.plain, "Train without Reprise: no budget, nothing is recorded.");
   command
+      .add_option("--planning-share", options.planning_share,
+                  "The CPU time that planning may take, as a share of that of all steps so far. 0: no plans; inf: "
+                  "every trace is planned at once. Default: 0.05.")
+      ->type_name("SHARE")
+      ->check(number(0, std::numeric_limits<double>::infinity()));
+  command
       .add_option("--planning-time", options.planning_time,
-                  "How long to plan, in seconds, on a thread of its own. 0: no plans. Default: 5.")
+                  "How long to search for a plan at most, in seconds, on a thread of its own. 0: no plans. Default: 5.")
       ->type_name("SECONDS")
       ->check(number(0, 1e6));
   command

@@ -29,6 +29,7 @@ struct TrainOptions {
 
   // ---- the budget ----
   std::string budget = "0.333x";  // an amount, or a multiple of what a plain step needs
+  double planning_share = 0.05;
   double planning_time = 5;
   std::string plans;     // a folder; empty: plans are not kept
   bool compare = false;  // plain first, then in the budget, then with re-running checkpoints

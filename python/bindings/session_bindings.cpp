@@ -113,7 +113,7 @@ class PythonSession {
 };
 
 std::unique_ptr<PythonSession> make_session(std::optional<Bytes> budget, const std::string& verify, bool pack,
-                                            double planning_seconds, const std::string& plans,
+                                            double planning_share, double planning_seconds, const std::string& plans,
                                             const std::vector<std::pair<std::string, std::string>>& policy,
                                             bool forget_everything, const std::string& name) {
   if (!(planning_seconds >= 0 && planning_seconds < 1e9)) {
@@ -124,6 +124,7 @@ std::unique_ptr<PythonSession> make_session(std::optional<Bytes> budget, const s
   options.budget = budget.value_or(no_limit);
   options.verify = verify_of("session", verify);
   options.pack = pack;
+  options.planning_share = planning_share;
   options.planning_time = std::chrono::milliseconds(static_cast<std::int64_t>(planning_seconds * 1000));
   options.plans = plans;
   if (!policy.empty()) options.policy = NamedPolicy(policy);
@@ -153,8 +154,9 @@ void label_modules(PythonSession& self, const std::map<std::string, at::Tensor>&
 
 void add_sessions(py::module_& module) {
   py::class_<PythonSession>(module, "Session")
-      .def(py::init(&make_session), py::arg("budget"), py::arg("verify"), py::arg("pack"), py::arg("planning_seconds"),
-           py::arg("plans"), py::arg("policy"), py::arg("forget_everything"), py::arg("name"))
+      .def(py::init(&make_session), py::arg("budget"), py::arg("verify"), py::arg("pack"), py::arg("planning_share"),
+           py::arg("planning_seconds"), py::arg("plans"), py::arg("policy"), py::arg("forget_everything"),
+           py::arg("name"))
       .def("open", &PythonSession::open, NoInterpreter())
       .def("close", &PythonSession::close, NoInterpreter())
       .def(

@@ -19,7 +19,10 @@ def run(words: Sequence[str]) -> None:
     operator whose result autograd saves, and ends with backward."""
     parser = argparse.ArgumentParser(prog="python -m reprise run", description=run.__doc__)
     parser.add_argument("--budget", help="bytes, like 2GiB; default: nothing is limited, and the summary says what it needs")
-    parser.add_argument("--planning-time", type=float, default=5.0, metavar="SECONDS", help="for each new trace; default: 5")
+    parser.add_argument(
+        "--planning-share", type=float, default=0.05, metavar="SHARE", help="of the CPU time of all steps; default: 0.05"
+    )
+    parser.add_argument("--planning-time", type=float, default=5.0, metavar="SECONDS", help="for each plan; default: 5")
     parser.add_argument("--plans", default="", metavar="FOLDER", help="keeps plans for the next run; default: not kept")
     parser.add_argument("--trace", metavar="FILE", help="writes the trace of the last step")
     parser.add_argument("--summary", choices=["text", "json", "none"], default="text", help="default: text")
@@ -32,7 +35,7 @@ def run(words: Sequence[str]) -> None:
 
     try:
         budget = None if options.budget is None else planning.bytes_of(options.budget)
-        _core.find_steps(budget, options.planning_time, options.plans)
+        _core.find_steps(budget, options.planning_share, options.planning_time, options.plans)
     except ValueError as error:
         parser.error(str(error))
     atexit.register(_tell, options.summary, options.trace)

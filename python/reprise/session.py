@@ -73,7 +73,10 @@ class Session:
         verify: when a rebuilt value is compared with the forgotten one, bit by bit: "first_time" for each recipe, "always"
             or "never".
         pack: masks and indices are packed without loss instead of forgotten.
-        planning_seconds: the time that the planner may spend on each new trace, on a thread of its own. 0: no plans.
+        planning_share: the CPU time that planning may take, on a thread of its own, as a share of the CPU time of all
+            steps so far, beside a credit of two seconds; never more than plans can be expected to save. 0: no plans;
+            `math.inf`: every trace is planned at once.
+        planning_seconds: the most time that the planner may spend on a plan. 0: no plans.
         plans: a folder in which plans are kept for the next run of the program.
         policy: what is kept, forgotten or packed by hand: a dict from operators ("aten::mm", "aten::mul.Tensor") or
             modules ("encoder.*", after `label_modules`) to "keep", "forget", "pack" or "decide"; or names of policies that
@@ -90,6 +93,7 @@ class Session:
         *,
         verify: Verify = "first_time",
         pack: bool = True,
+        planning_share: float = 0.05,
         planning_seconds: float = 5.0,
         plans: str | os.PathLike[str] | None = None,
         policy: Policy | None = None,
@@ -104,6 +108,7 @@ class Session:
             budget=None if self._share else _limit(budget),
             verify=arguments.need(verify, str, "[session] option verify", "'never', 'first_time' or 'always'"),
             pack=arguments.flag(pack, "[session] option pack"),
+            planning_share=arguments.number(planning_share, "[session] option planning_share"),
             planning_seconds=arguments.number(planning_seconds, "[session] option planning_seconds"),
             plans="" if plans is None else arguments.path(plans, "[session] option plans"),
             policy=_rules(policy),

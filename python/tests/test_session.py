@@ -69,6 +69,8 @@ def test_a_multiple_is_of_what_two_plain_steps_need():
 def test_options_that_make_no_sense_are_value_errors_that_name_them():
     for options, what in [
         ({"verify": "sometimes"}, "verify is 'sometimes'"),
+        ({"planning_share": -1}, "planning_share is -1"),
+        ({"planning_share": float("nan")}, "planning_share is"),
         ({"planning_seconds": -1}, "planning_seconds is -1"),
         ({"planning_seconds": float("nan")}, "planning_seconds is"),
         ({"policy": {"aten::mm": "burn"}}, "policy has 'burn' for 'aten::mm'"),

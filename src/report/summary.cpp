@@ -99,6 +99,11 @@ std::string plan(const Summary& summary) {
     text += line("", fmt::format("the smallest budget with a proven plan is {} ({} bytes)",
                                  format_bytes(*summary.smallest_feasible), *summary.smallest_feasible));
   }
+  if (summary.planning_seconds > 0) {
+    const double saved = summary.planning_saved_seconds;
+    text += line("planning", fmt::format("took {} of CPU time so far{}", cpu_time(summary.planning_seconds),
+                                         saved > 0 ? ", and saved about " + cpu_time(saved) : std::string()));
+  }
   if (summary.traces > 1) {
     text += line("traces", fmt::format("{}, {} of them with a plan for this budget", summary.traces, summary.plans));
   }

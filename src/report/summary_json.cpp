@@ -43,6 +43,8 @@ std::string json_line(const Summary& summary) {
                      {"traces", summary.traces},
                      {"plans", summary.plans},
                      {"planning", summary.planning},
+                     {"planning_seconds", summary.planning_seconds},
+                     {"planning_saved_seconds", summary.planning_saved_seconds},
                      {"followed_plan", summary.followed_plan},
                      {"promised_peak_bytes", or_null(summary.promised_peak)},
                      {"promised_overhead", or_null(summary.promised_overhead)},

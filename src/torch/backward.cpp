@@ -35,7 +35,7 @@ class InBackward {
         journal.give_up("backward was recorded to be differentiated again");
         if (recording_->plan()) diverge(*recording_, "backward is to be differentiated again");
       }
-      watched = journal.observing() || recording_->plan();
+      watched = journal.observing() || journal.measuring_other() || recording_->plan();
       if (!watched) journal.lose_count();
     }
     if (!create_graph) watch_operators(Watch::off);

@@ -8,7 +8,7 @@
 #include "torch/script_writer.h"
 
 namespace reprise::internal {
-Bridge::Bridge(const Period& period, bool pack) {
+Bridge::Bridge(const Period& period, bool pack) : other_(period.other) {
   find_chains(period);
   add_values(period);
   add_operators(period);
@@ -229,6 +229,11 @@ std::shared_ptr<const Script> Bridge::script(const Plan& plan, const Simulation&
     }
   }
   writer.finish(recorded_);
+  script->most_other = other_;
+  for (std::size_t m = 0; m < other_.size(); ++m) {
+    script->most_other[m].between += writer.room()[m];
+    script->most_other[m].within += writer.room()[m];
+  }
   // A value that the plan has for longer than the program is ours from the start.
   for (const Id value : recorded_) script->owned[value] = writer.first_drop(value) > released_[value];
   return script;

@@ -38,6 +38,7 @@ class Bridge {
   std::vector<Id> taker_;                   // by recorded operator: the next one of its chain; none: it is the last
   std::vector<std::vector<Id>> operators_;  // by operator of the trace: recipes to run, in order
   std::vector<std::uint64_t> events_;       // by moment
+  std::vector<OtherBytes> other_;           // by moment
   std::vector<std::optional<PackedForm>> forms_;  // by recorded value
   std::vector<Id> released_;                      // by recorded value: the last moment at which the program held it
 };

@@ -31,9 +31,15 @@ void Counters::packed(Bytes plain, Bytes packed) {
   numbers_.packed_to_last_step += packed;
 }
 
+void Counters::packing(double microseconds) {
+  numbers_.pack_seconds += microseconds * 1e-6;
+  rebuilding_ += microseconds * 1e-6;
+}
+
 void Counters::replays(std::int64_t operators, double microseconds) {
   numbers_.replays += operators;
   numbers_.replay_seconds += microseconds * 1e-6;
+  rebuilding_ += microseconds * 1e-6;
 }
 
 void Counters::kept(const Recipe& recipe, Bytes bytes) {

@@ -19,7 +19,7 @@ class Counters {
 
   void forgotten(Bytes bytes) { numbers_.forgotten_last_step += bytes; }
   void packed(Bytes plain, Bytes packed);
-  void packing(double microseconds) { numbers_.pack_seconds += microseconds * 1e-6; }
+  void packing(double microseconds);
   void replays(std::int64_t operators, double microseconds);
   void verified() { ++numbers_.verified; }
   // A result of this operator cannot be rebuilt.
@@ -32,11 +32,15 @@ class Counters {
   // Memory that the meter does not know.
   void unmetered(Bytes bytes, const void* storage) { unmetered_[storage] = bytes; }
 
+  // CPU seconds of replaying and packing, in all steps.
+  [[nodiscard]] double rebuilding() const { return rebuilding_; }
+
   // All that was counted; what others know is left as it is by default.
   [[nodiscard]] Summary summary() const;
 
  private:
   Summary numbers_;
+  double rebuilding_ = 0;
   std::map<std::string, KeptOperator> kept_;
   std::unordered_map<const void*, Bytes> unmetered_;
 };

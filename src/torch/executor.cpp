@@ -3,7 +3,6 @@
 #include <span>
 
 #include "torch/arbiter.h"
-#include "torch/follower.h"
 #include "torch/replayer.h"
 
 namespace reprise::internal {
@@ -36,12 +35,15 @@ void execute(Recording& recording, const Script& script, const Script::Step& ste
   }
 }
 
-// LibTorch's callbacks swallow errors. What failed here fails again, where it can be seen, if backward needs it.
+// LibTorch's callbacks swallow errors. What failed here fails again, where it can be seen, if backward needs it. The
+// operators are the same as ever, so the period goes on, and gets another plan.
 void execute(Recording& recording, const Script& script, std::span<const Script::Step> steps) try {
   for (const Script::Step& step : steps) execute(recording, script, step);
 } catch (const std::exception& error) {
   const Arbiter lock;
-  diverge(recording, std::string("the plan could not be executed: ") + error.what());
+  recording.rules().counters().diverged(std::string("the plan could not be executed: ") + error.what());
+  recording.drop_plan();
+  if (const auto& period = recording.period(); period && !period->given) period->drop_plan();
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ void Journal::measure(std::vector<float> costs, bool measure_costs, bool measure
 }
 
 void Journal::give_up(const char* why) {
-  observing_ = false;
+  observing_ = measuring_other_ = false;
   unplannable_ = why;
 }
 

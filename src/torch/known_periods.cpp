@@ -20,6 +20,10 @@ void KnownPeriods::add(std::shared_ptr<Period> period, Bytes most_bytes) {
   }
   all_.push_back(std::move(period));
   ++new_in_a_row_;
+  keep_within(most_bytes);
+}
+
+void KnownPeriods::keep_within(Bytes most_bytes) {
   Bytes bytes = 0;
   for (const auto& one : all_) bytes += one->bytes();
   while (all_.size() > fewest_periods && (all_.size() > most_periods || bytes > most_bytes)) bytes -= let_one_go();

@@ -14,6 +14,8 @@ class KnownPeriods {
  public:
   // A new one. Others may go for it, never the one before it.
   void add(std::shared_ptr<Period>, Bytes most_bytes);
+  // Others may have got plans since: with them they are to take no more than this.
+  void keep_within(Bytes most_bytes);
   // A step has followed it to its end.
   void met_again(Period&);
 

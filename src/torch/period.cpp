@@ -1,21 +1,70 @@
 #include "torch/period.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "torch/bytes_of.h"
 
 namespace reprise::internal {
+namespace {
+
+constexpr int steps_in_a_row = 16;      // after so many, what was seen before them counts no more
+constexpr Bytes much_of_a_budget = 16;  // a part of it that is worth another plan if it is free
+
+void raise(std::vector<OtherBytes>& most, const std::vector<OtherBytes>& seen) {
+  most.resize(seen.size());
+  for (std::size_t m = 0; m < seen.size(); ++m) {
+    most[m].between = std::max(most[m].between, seen[m].between);
+    most[m].within = std::max(most[m].within, seen[m].within);
+  }
+}
+
+}  // namespace
 
 Bytes Period::bytes() const {
-  Bytes bytes = recipes->bytes() + seen.bytes() + bytes_of(costs, other, common);
+  Bytes bytes = recipes->bytes() + seen.bytes() + bytes_of(costs, other, lately_, common);
   if (script) bytes += script->bytes();
   if (plan) bytes += bytes_of(plan->actions);
   return bytes;
+}
+
+void Period::see_other(const std::vector<OtherBytes>& of_step) {
+  if (of_step.size() != other.size()) return;
+  raise(other, of_step);
+  raise(lately_, of_step);
+  if (++steps_lately_ == steps_in_a_row) {
+    other = std::exchange(lately_, {});
+    steps_lately_ = 0;
+  }
+  spare = spare_now();
+}
+
+Bytes Period::spare_now() const {
+  if (!script) return 0;
+  Bytes least = script->budget;
+  for (std::size_t m = 0; m < std::min(other.size(), script->most_other.size()); ++m) {
+    const OtherBytes& most = script->most_other[m];
+    least = std::min({least, most.between - other[m].between, most.within - other[m].within});
+  }
+  return least;
+}
+
+void Period::use(std::shared_ptr<const Script> with, Plan its_plan) {
+  script = std::move(with);
+  plan = std::move(its_plan);
+  spare = spare_when_planned = spare_now();
 }
 
 void Period::drop_plan() {
   script.reset();
   plan.reset();
   given = false;
-  outgrown = true;
+}
+
+bool Period::outgrew_plan() const {
+  if (!script) return false;
+  if (spare < 0) return true;
+  return script->added_cost > 0 && spare - std::max<Bytes>(0, spare_when_planned) > script->budget / much_of_a_budget;
 }
 
 }  // namespace reprise::internal

@@ -26,7 +26,12 @@ bool Periods::wants_recording() const {
   return known_.all().empty() || known_.all().back()->given || !known_.all().back()->costs_settled();
 }
 
+Bytes Periods::most_bytes() const {
+  return bytes_of_periods + (rules_->budget() == no_limit ? 0 : rules_->budget() / 16);
+}
+
 void Periods::begin_step() {
+  known_.keep_within(most_bytes());
   first_in_step_ = true;
   longest_.reset();
   ended_ = planned_ = 0;
@@ -102,7 +107,8 @@ void Periods::remember(Recording& r) {
   period->costs = r.journal().costs();
   period->other = r.journal().other();
   period->measured = 1;
-  known_.add(period, bytes_of_periods + (rules_->budget() == no_limit ? 0 : rules_->budget() / 16));
+  known_.add(period, most_bytes());
+  planning_.went_through(*period, r.rebuilding(), false, rules_->budget());
   rules_->counters().trace_is_new();
   r.remembered_as(std::move(period));
 }
@@ -122,16 +128,9 @@ void Periods::learn_from(Recording& r) {
     }
     ++period.measured;
   }
-  if (!r.plan()) return;
-  ++planned_;
-  const std::vector<OtherBytes>& other = r.journal().other();
-  if (other.size() != period.other.size()) return;
-  const std::vector<Bytes>& room = r.plan()->script()->room;
-  for (std::size_t m = 0; m < other.size(); ++m) {
-    const OtherBytes &seen = other[m], &planned = period.other[m];
-    period.outgrown |= std::max(seen.between - planned.between, seen.within - planned.within) > room[m];
-  }
-  if (period.outgrown) period.other = other;
+  planning_.went_through(period, r.rebuilding(), r.plan() != nullptr, rules_->budget());
+  if (r.plan()) ++planned_;
+  period.see_other(r.journal().other());
 }
 
 std::optional<Bytes> Periods::smallest_feasible() const {

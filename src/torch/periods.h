@@ -6,13 +6,14 @@
 #include <optional>
 
 #include "torch/known_periods.h"
+#include "torch/planning_budget.h"
 #include "torch/recording.h"
 
 namespace reprise::internal {
 
 class Periods {
  public:
-  explicit Periods(std::shared_ptr<Rules> rules) : rules_(std::move(rules)) {}
+  Periods(std::shared_ptr<Rules> rules, PlanningBudget& planning) : rules_(std::move(rules)), planning_(planning) {}
 
   [[nodiscard]] const KnownPeriods& known() const { return known_; }
   // Once a trace is known and its costs are settled, steps under no budget need not be recorded.
@@ -38,10 +39,12 @@ class Periods {
  private:
   [[nodiscard]] std::shared_ptr<Period> guess() const;
   [[nodiscard]] std::shared_ptr<Recording> begin(std::shared_ptr<Period> followed);
+  [[nodiscard]] Bytes most_bytes() const;
   void remember(Recording&);
   void learn_from(Recording&);
 
   const std::shared_ptr<Rules> rules_;
+  PlanningBudget& planning_;
   KnownPeriods known_;
   std::weak_ptr<Period> last_, first_;  // the one that ended last; the one that steps begin with
   bool first_in_step_ = true;

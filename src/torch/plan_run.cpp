@@ -9,7 +9,7 @@ namespace {
 bool usable(const Period& period, const Rules& rules) {
   if (!period.script || rules.forgets_everything() || !process().steps().only_one()) return false;
   if (period.given) return period.script->peak <= rules.budget();
-  return rules.budget() != no_limit && period.script->peak <= rules.budget() && !period.outgrown;
+  return rules.budget() != no_limit && period.script->peak <= rules.budget();
 }
 
 }  // namespace

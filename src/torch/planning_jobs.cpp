@@ -1,9 +1,12 @@
 #include "torch/planning_jobs.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "torch/arbiter.h"
 #include "torch/bridge.h"
+#include "torch/clock.h"
 #include "torch/plan_folder.h"
 #include "torch/planning.h"
 #include "torch/process.h"
@@ -13,6 +16,28 @@ namespace {
 
 constexpr int most_jobs = 16;  // of one session, that wait or run
 constexpr int many_new = 8;    // in a row: steps differ, and only what comes again is planned
+
+// What a plan leaves free of its budget, if it can: other bytes that differ a little from step to step do not outgrow
+// it.
+Bytes slack_of(Bytes budget) {
+  constexpr Bytes part = 256, most = 4 << 20;
+  return std::min(budget / part, most);
+}
+
+PlanResult make_plan_with_slack(const Trace& trace, PlanOptions options) {
+  constexpr double almost = 1.02;  // a budget that a second search may find a plan for
+  const Bytes budget = options.budget;
+  const Bytes kept = simulate(trace, keep_everything(trace), {.record_live = false, .check_budget = false}).peak;
+  if (kept > budget) options.budget -= slack_of(budget);
+  PlanResult result = make_plan(trace, options);
+  if (!result.has_plan() && options.budget < budget && !result.cancelled &&
+      static_cast<double>(result.smallest_feasible.value_or(budget)) <= almost * static_cast<double>(budget)) {
+    options.budget = budget;
+    result = make_plan(trace, options);
+  }
+  result.plan.budget = budget;
+  return result;
+}
 
 struct Outcome {
   PlanResult result;
@@ -25,12 +50,14 @@ Outcome make(const Period& known, const PlanOptions& options, bool pack, const s
   try {
     const Bridge bridge(known, pack);
     PlanResult& result = outcome.result;
-    if (const auto stored = read_from_folder(folder, bridge.trace(), options.budget)) {
+    const bool again = known.plan && known.plan->budget == options.budget;  // the one in the folder is the one it has
+    const auto stored = again ? std::nullopt : read_from_folder(folder, bridge.trace(), options.budget);
+    if (stored) {
       result.status = PlanStatus::feasible;
       result.plan = *stored;
       result.simulation = simulate(bridge.trace(), *stored);
     } else {
-      result = make_plan(bridge.trace(), options);
+      result = make_plan_with_slack(bridge.trace(), options);
       if (result.has_plan()) write_to_folder(folder, bridge.trace(), result.plan);
     }
     if (result.has_plan()) {
@@ -48,8 +75,8 @@ Outcome make(const Period& known, const PlanOptions& options, bool pack, const s
 // Keeps neither the session nor the period alive.
 class PlanningJobs::Job final : public PlanningJob {
  public:
-  Job(std::weak_ptr<PlanningJobs> of, std::weak_ptr<Period> period, Bytes budget)
-      : of_(std::move(of)), period_(std::move(period)), budget_(budget) {}
+  Job(std::weak_ptr<PlanningJobs> of, std::weak_ptr<Period> period, Bytes budget, double seconds)
+      : of_(std::move(of)), period_(std::move(period)), budget_(budget), seconds_(seconds) {}
 
   // Not if it is a second time, after a fork right at the end of the first.
   bool still_wanted() override {
@@ -61,67 +88,71 @@ class PlanningJobs::Job final : public PlanningJob {
     const auto of = of_.lock();
     const auto known = period_.lock();
     if (!of || !known) return dropped();
-    of->plan(known, budget_, *this);
+    of->plan(known, budget_, seconds_, *this);
   }
   void dropped() noexcept override {
     const auto of = of_.lock();
     const auto known = period_.lock();
     const Arbiter lock;
-    if (of && (!known || std::exchange(known->planning, false))) --of->count_;
+    if (!of || (known && !std::exchange(known->planning, false))) return;
+    --of->count_;
+    of->budget_.not_done(seconds_);
   }
 
  private:
   const std::weak_ptr<PlanningJobs> of_;
   const std::weak_ptr<Period> period_;
   const Bytes budget_;
+  const double seconds_;
 };
 
-PlanningJobs::PlanningJobs(std::shared_ptr<Rules> rules, std::chrono::milliseconds time_limit,
-                           std::filesystem::path folder)
-    : rules_(std::move(rules)), time_limit_(time_limit), folder_(std::move(folder)) {}
+PlanningJobs::PlanningJobs(std::shared_ptr<Rules> rules, PlanningBudget budget, std::filesystem::path folder)
+    : rules_(std::move(rules)), budget_(budget), folder_(std::move(folder)) {}
 
 bool PlanningJobs::worth_it(const Period& period, Bytes budget, int new_in_a_row) const {
-  if (budget == no_limit || time_limit_.count() <= 0 || rules_->forgets_everything()) return false;
+  if (budget == no_limit || budget_.none() || rules_->forgets_everything()) return false;
   if (period.planning || period.given || count_ >= most_jobs) return false;
   if (!period.script && period.uses == 0 && new_in_a_row > many_new) return false;
   const bool for_this_budget = period.budget == budget && (period.script || period.infeasible);
   const bool costs_improved = period.planned_with < Period::measurements && period.costs_settled();
-  return !for_this_budget || period.outgrown || costs_improved;
+  return !for_this_budget || period.outgrew_plan() || costs_improved || budget_.allows_more(period);
 }
 
 void PlanningJobs::ask_for(const std::shared_ptr<Period>& period, Bytes budget, int new_in_a_row) {
   if (!worth_it(*period, budget, new_in_a_row)) return;
   if (!folder_.empty() && !period->script && !period->infeasible && take_from_folder(*period, budget)) return;
+  const double seconds = budget_.allows(*period);
+  if (seconds <= 0) return;
   period->planning = true;
+  budget_.reserve(seconds);
   ++count_;
-  process().planning().add(std::make_shared<Job>(weak_from_this(), period, budget));
+  process().planning().add(std::make_shared<Job>(weak_from_this(), period, budget, seconds));
 }
 
 bool PlanningJobs::take_from_folder(Period& period, Bytes budget) const try {
   const Bridge bridge(period, rules_->packs());
   auto plan = read_from_folder(folder_, bridge.trace(), budget);
   if (!plan) return false;
-  period.script = bridge.script(*plan, simulate(bridge.trace(), *plan), 0);
-  period.plan = std::move(plan);
+  period.use(bridge.script(*plan, simulate(bridge.trace(), *plan), 0), *plan);
   period.budget = budget;
   period.planned_with = period.measured;
-  period.outgrown = false;
+  period.searched_for = std::numeric_limits<double>::infinity();  // by whoever made it
   return true;
 } catch (const std::exception&) {  // it is planned instead, and told if that fails, too
   return false;
 }
 
-void PlanningJobs::plan(const std::shared_ptr<Period>& period, Bytes budget, Job& job) {
+void PlanningJobs::plan(const std::shared_ptr<Period>& period, Bytes budget, double seconds, Job& job) {
+  const double start = thread_microseconds();
   Period known;
   {
     const Arbiter lock;
     known = *period;
-    period->outgrown = false;
     running_ = &job;
   }
   PlanOptions options;
   options.budget = budget;
-  options.time_limit = time_limit_;
+  options.time_limit = std::chrono::duration<double>(seconds);
   options.cancel = &job.cancelled();
   options.start = known.plan;
   Outcome outcome = make(known, options, rules_->packs(), folder_);
@@ -133,6 +164,7 @@ void PlanningJobs::plan(const std::shared_ptr<Period>& period, Bytes budget, Job
   --count_;
   period->budget = budget;
   period->planned_with = known.measured;
+  budget_.done(*period, seconds, (thread_microseconds() - start) * 1e-6);
   if (result.keep_everything_peak > 0) period->kept_peak = result.keep_everything_peak;
   if (!outcome.failure.empty()) {
     rules_->counters().diverged("a trace could not be planned: " + outcome.failure);
@@ -142,8 +174,11 @@ void PlanningJobs::plan(const std::shared_ptr<Period>& period, Bytes budget, Job
   if (period->given) return;
   period->infeasible = !outcome.script;
   period->smallest_feasible = result.smallest_feasible;
-  period->script = std::move(outcome.script);
-  if (period->script) period->plan = std::move(outcome.result.plan);
+  if (outcome.script) {
+    period->use(std::move(outcome.script), std::move(outcome.result.plan));
+  } else {
+    period->drop_plan();
+  }
 }
 
 void PlanningJobs::cancel() {

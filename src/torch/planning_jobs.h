@@ -3,11 +3,10 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <filesystem>
 #include <memory>
 
-#include "torch/period.h"
+#include "torch/planning_budget.h"
 #include "torch/rules.h"
 
 namespace reprise::internal {
@@ -15,10 +14,12 @@ namespace reprise::internal {
 class PlanningJobs : public std::enable_shared_from_this<PlanningJobs> {
  public:
   // `folder`: where plans are kept; empty: nowhere.
-  PlanningJobs(std::shared_ptr<Rules>, std::chrono::milliseconds time_limit, std::filesystem::path folder);
+  PlanningJobs(std::shared_ptr<Rules>, PlanningBudget, std::filesystem::path folder);
 
-  // A plan for this period, unless it has one that is good enough, or is not worth one: `new_in_a_row` periods were met
-  // and none of them again. A plan in the folder is taken at once.
+  [[nodiscard]] PlanningBudget& budget() { return budget_; }
+
+  // A plan for this period, unless it has one that is good enough, or is not worth one: the budget says no, or
+  // `new_in_a_row` periods were met and none of them again. A plan in the folder is taken at once.
   void ask_for(const std::shared_ptr<Period>&, Bytes budget, int new_in_a_row);
 
   [[nodiscard]] bool under_way() const { return count_ > 0; }
@@ -30,11 +31,11 @@ class PlanningJobs : public std::enable_shared_from_this<PlanningJobs> {
 
   [[nodiscard]] bool worth_it(const Period&, Bytes budget, int new_in_a_row) const;
   [[nodiscard]] bool take_from_folder(Period&, Bytes budget) const;
-  // On the planning thread, not under the lock.
-  void plan(const std::shared_ptr<Period>&, Bytes budget, Job&);
+  // On the planning thread, not under the lock, for so many seconds at most.
+  void plan(const std::shared_ptr<Period>&, Bytes budget, double seconds, Job&);
 
   const std::shared_ptr<Rules> rules_;
-  const std::chrono::milliseconds time_limit_;
+  PlanningBudget budget_;
   const std::filesystem::path folder_;
   int count_ = 0;           // that wait or run
   Job* running_ = nullptr;  // one of them

@@ -22,7 +22,8 @@ constexpr Bytes smallest_packed = 4 << 10;
 Recording::Recording(std::shared_ptr<Rules> rules, std::shared_ptr<Recipes> followed)
     : rules_(std::move(rules)),
       course_(std::move(followed)),
-      values_(course_, journal_, *rules_, rules_->may_forget()) {
+      values_(course_, journal_, *rules_, rules_->may_forget()),
+      rebuilding_before_(rules_->counters().rebuilding()) {
   const Arbiter lock;
   values_.bindings().number(process().recordings().add(*this, values_.bindings()));
 }
@@ -36,7 +37,8 @@ Recording::Recording(std::shared_ptr<Rules> rules, std::shared_ptr<Period> follo
   }
   expected_ = expected;
   plan_ = PlanRun::of(*period_, *rules_);
-  journal_.measure(period_->costs, !period_->costs_settled(), plan_.has_value());
+  const bool will_be_planned = rules_->budget() != no_limit && !period_->costs_settled();
+  journal_.measure(period_->costs, !period_->costs_settled(), plan_.has_value() || will_be_planned);
 }
 
 Recording::~Recording() {

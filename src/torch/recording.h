@@ -90,6 +90,9 @@ class Recording : public std::enable_shared_from_this<Recording> {
   // See Pending::end_backward.
   [[nodiscard]] bool end_backward();
 
+  // CPU seconds that its session has rebuilt and packed values for since it began.
+  [[nodiscard]] double rebuilding() const { return rules_->counters().rebuilding() - rebuilding_before_; }
+
   // Its thread records elsewhere from now on: only what pending saved tensors need stays, and its recipes do not
   // change.
   void end();
@@ -107,6 +110,7 @@ class Recording : public std::enable_shared_from_this<Recording> {
   bool expected_ = false;
   std::optional<PlanRun> plan_;
   OperatorCall* call_ = nullptr;
+  const double rebuilding_before_;
   bool in_backward_ = false, went_back_ = false;
 };
 

@@ -8,6 +8,7 @@
 
 #include "reprise/store/packing.h"
 #include "reprise/trace/plan.h"
+#include "torch/observations.h"
 
 namespace reprise::internal {
 
@@ -36,7 +37,7 @@ struct Script {
   std::vector<Id> last_drop;        // by value: after this moment the plan does not need it; -1: it is not in the plan
   std::vector<std::optional<PackedForm>> forms;  // by value
 
-  std::vector<Bytes> room;  // by moment: how far live bytes stay below the budget, from the moment before until it ends
+  std::vector<OtherBytes> most_other;  // by moment: with more, the budget does not hold
 
   Bytes budget = 0, peak = 0;
   double added_cost = 0, plain_cost = 0;  // microseconds

@@ -6,19 +6,22 @@
 namespace reprise::internal {
 
 ScriptWriter::ScriptWriter(Script& script, Id moments, std::size_t values, Bytes budget)
-    : script_(script), moments_(moments), first_drop_(values, moments), last_drop_(values, script.steps.max_size()) {
+    : script_(script),
+      moments_(moments),
+      room_(static_cast<std::size_t>(moments), budget),
+      first_drop_(values, moments),
+      last_drop_(values, script.steps.max_size()) {
   const auto count = static_cast<std::size_t>(moments);
   script.owned.assign(values, 0);
   script.last_drop.assign(values, -1);
   script.before.assign(count + 1, 0);
   script.after.assign(count + 1, 0);
-  script.room.assign(count, budget);
   script.budget = budget;
 }
 
 // Of the moment to come, until it has begun.
 void ScriptWriter::live(Bytes bytes) {
-  Bytes& room = script_.room[std::min(running_ + 1, moments_ - 1)];
+  Bytes& room = room_[std::min(running_ + 1, moments_ - 1)];
   room = std::min(room, script_.budget - bytes);
 }
 

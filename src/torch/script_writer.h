@@ -25,6 +25,8 @@ class ScriptWriter {
 
   // The moment after which the plan drops it for the first time; never: behind the last one.
   [[nodiscard]] Id first_drop(Id value) const { return first_drop_[value]; }
+  // By moment: how far live bytes stay below the budget, from the moment before until it ends.
+  [[nodiscard]] const std::vector<Bytes>& room() const { return room_; }
 
  private:
   void add_before_next(Script::Step);
@@ -34,6 +36,7 @@ class ScriptWriter {
   const Id moments_;
   Id running_ = -1;          // the moment that ran last
   bool right_after_ = true;  // only drops since then
+  std::vector<Bytes> room_;
   std::vector<Id> first_drop_;
   std::vector<std::size_t> last_drop_;  // by value: its index among the steps
 };

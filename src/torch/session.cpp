@@ -59,6 +59,10 @@ Session::Session(SessionOptions options) {
     throw BadOption("[session] option planning_time is " + std::to_string(options.planning_time.count()) +
                     " ms: it must not be negative");
   }
+  if (!(options.planning_share >= 0)) {
+    throw BadOption("[session] option planning_share is " + std::to_string(options.planning_share) +
+                    ": it must be a number that is not negative");
+  }
   need_installed();
   meter::keep_heap();
   process().planning().prepare();

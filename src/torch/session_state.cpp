@@ -34,11 +34,12 @@ std::optional<Bytes> kept_peak(const Period& period, bool pack) {
 SessionState::SessionState(SessionOptions options)
     : options_(std::move(options)),
       rules_(std::make_shared<Rules>(options_)),
-      periods_(rules_),
-      jobs_(std::make_shared<PlanningJobs>(rules_, options_.planning_time, options_.plans)) {}
+      jobs_(std::make_shared<PlanningJobs>(rules_, PlanningBudget(options_.planning_share, options_.planning_time),
+                                           options_.plans)),
+      periods_(rules_, jobs_->budget()) {}
 
 void SessionState::budget(Bytes budget) {
-  options_.budget = budget;
+  if (std::exchange(options_.budget, budget) != budget) jobs_->budget().renew_credit();
   for (const auto& period : periods_.known().all()) ask_for_plan(period, budget);
 }
 
@@ -62,6 +63,7 @@ bool SessionState::begin_step() {
 void SessionState::end_step(double seconds) {
   process().steps().close(*rules_);
   rules_->counters().step_ends(seconds, meter::peak(), periods_.followed_plans());
+  jobs_->budget().trained(seconds);
   periods_.end_step();
 }
 
@@ -102,8 +104,7 @@ void SessionState::follow(Plan plan) {
   if (!simulation.valid()) throw BadInput("", "plan", simulation.broken->sentence);
   auto script = bridge.script(plan, simulation, 0);
   const Arbiter lock;
-  period->script = std::move(script);
-  period->plan = std::move(plan);
+  period->use(std::move(script), std::move(plan));
   period->given = true;
   rules_->allow_forgetting();
 }
@@ -121,6 +122,8 @@ Summary SessionState::summary() const {
     summary.peak = std::max(summary.peak, summary.peak_last_step);
   }
   summary.planning = jobs_->under_way();
+  summary.planning_seconds = jobs_->budget().cost();
+  summary.planning_saved_seconds = jobs_->budget().saved();
   summary.smallest_feasible = periods_.smallest_feasible();
   for (const auto& period : periods_.known().all()) summary.plans += period->script != nullptr ? 1 : 0;
   const auto period = periods_.longest();

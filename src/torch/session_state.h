@@ -55,8 +55,8 @@ class SessionState final : public Source {
   SessionOptions options_;
   bool enabled_ = true;
   const std::shared_ptr<Rules> rules_;
-  Periods periods_;
   const std::shared_ptr<PlanningJobs> jobs_;
+  Periods periods_;
   int since_recorded_ = 0;  // steps that ran plainly, since the last one that was recorded
 };
 

@@ -113,6 +113,17 @@ TEST(SummaryText, TellsHowThePlanStands) {
                   "              the smallest budget with a proven plan is 600.00 MiB (629145600 bytes)\n"));
 }
 
+TEST(SummaryText, TellsWhatPlanningCostAndSaved) {
+  Summary summary = usual();
+  EXPECT_FALSE(has(text_of(summary), "planning"));
+  summary.planning_seconds = 0.8;
+  summary.planning_saved_seconds = -0.1;
+  EXPECT_TRUE(has(text_of(summary), "  planning    took 800 ms of CPU time so far\n"));
+  summary.planning_saved_seconds = 12.5;
+  EXPECT_TRUE(has(text_of(summary), "  planning    took 800 ms of CPU time so far, and saved about 12.5 s\n"))
+      << text_of(summary);
+}
+
 TEST(SummaryText, CallsAPlanWithoutGapOptimal) {
   Summary summary = usual();
   summary.gap = 0;

@@ -42,6 +42,20 @@ TEST(KnownPeriods, AreBoundedInBytes) {
   EXPECT_LE(known.all().size(), 10u);
 }
 
+TEST(KnownPeriods, AreBoundedInBytesAlsoWhenPlansComeLater) {
+  KnownPeriods known;
+  const Bytes one = period_of(1000)->bytes();
+  for (int i = 0; i < 10; ++i) known.add(period_of(1000), 20 * one);
+  auto script = std::make_shared<Script>();
+  script->last_drop.resize(100'000);
+  known.all()[3]->use(script, {});
+  const Bytes most = 10 * one + script->bytes() / 2;
+  known.keep_within(most);
+  Bytes bytes = 0;
+  for (const auto& period : known.all()) bytes += period->bytes();
+  EXPECT_LE(bytes, most);
+}
+
 TEST(KnownPeriods, TheNewestTwoStayWhateverTheirBytes) {
   KnownPeriods known;
   std::shared_ptr<Period> last, before;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <optional>
 
 #include "torch/meter.h"
@@ -87,6 +88,7 @@ TEST(Session, HasNoNegativeBudget) {
   EXPECT_THROW(session.budget(-5), BadOption);
   EXPECT_EQ(session.budget(), 1_GiB);
   EXPECT_THROW(Session(within(1_GiB, std::chrono::milliseconds(-1))), BadOption);
+  for (const double share : {-0.1, std::nan("")}) EXPECT_THROW(Session({.planning_share = share}), BadOption);
 }
 
 TEST(Session, WithABudgetOfZeroRefusesEveryAllocationInAStep) {

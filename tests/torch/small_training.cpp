@@ -1,5 +1,7 @@
 #include "torch/small_training.h"
 
+#include <limits>
+
 #include "torch/meter.h"
 
 namespace reprise::testing {
@@ -67,6 +69,7 @@ SessionOptions within(Bytes budget, std::chrono::milliseconds planning_time) {
   SessionOptions options;
   options.budget = budget;
   options.planning_time = planning_time;
+  options.planning_share = std::numeric_limits<double>::infinity();
   return options;
 }
 

@@ -71,6 +71,39 @@ TEST(Soak, UnderABudgetWithPlans) {
   soak(session, training);
 }
 
+// Steps of which hardly any comes again, with planning as it is by default: what a session knows stays bounded.
+TEST(Soak, WithStepsThatAllDiffer) {
+  const at::Tensor weight = at::full({16, 16}, 0.1).requires_grad_(true);
+  const Bytes live = meter::live();
+  SessionOptions options;
+  options.budget = live + 32_KiB;
+  Session session(options);
+  std::uint32_t random = 1;
+  Bytes resident = 0;
+  for (int i = 0; i < steps(); ++i) {
+    {
+      const auto step = session.step();
+      at::Tensor h = at::ones({32, 16});
+      for (int block = 0; block < 12; ++block) {
+        random = random * 1664525u + 1013904223u;
+        h = at::matmul(h, weight);
+        h = (random >> 30) == 0 ? at::sin(h) : (random >> 30) == 1 ? at::tanh(h) : (random >> 30) == 2 ? h * h : h;
+      }
+      h.sum().backward();
+    }
+    weight.mutable_grad().reset();
+    ASSERT_EQ(meter::live(), live) << "after step " << i;
+    if (i == steps() / 2) resident = meter::resident();
+  }
+  session.wait_for_plan();
+  const Summary summary = session.summary();
+  EXPECT_GE(summary.traces, steps() * 9 / 10);
+  EXPECT_LE(summary.peak, session.budget());
+#ifndef REPRISE_SANITIZED
+  EXPECT_LE(meter::resident(), resident + 4_MiB) << "resident memory grew in the second half";
+#endif
+}
+
 TEST(Soak, WithASessionForEveryStep) {
   SmallTraining training(3, 32, 24);
   const auto& expected = training.expected();

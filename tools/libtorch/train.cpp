@@ -55,6 +55,7 @@ TrainerOptions trainer_options(const TrainOptions& options, const Text& text) {
 Session new_session(const TrainOptions& options, Bytes budget) {
   SessionOptions session;
   session.budget = budget;
+  session.planning_share = options.planning_share;
   session.planning_time = std::chrono::milliseconds(static_cast<std::int64_t>(options.planning_time * 1000));
   session.plans = options.plans;
   session.name = "train";

@@ -4,6 +4,8 @@
 
 #include <charconv>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <string_view>
 
 #include "reprise/trace/amount.h"
@@ -24,13 +26,22 @@ Bytes budget(const char* name, const std::string& value) try {
   refuse(name, value, error.what());
 }
 
+// None: it is no number from 0 to this.
+std::optional<double> number(const std::string& value, double largest) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size() || !(number >= 0 && number <= largest)) return {};
+  return number;
+}
+
+double planning_share(const char* name, const std::string& value) {
+  if (const auto share = number(value, std::numeric_limits<double>::infinity())) return *share;
+  refuse(name, value, "it must be a number that is not negative");
+}
+
 std::chrono::milliseconds planning_time(const char* name, const std::string& value) {
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), seconds);
-  if (error != std::errc() || end != value.data() + value.size() || !(seconds >= 0 && seconds <= 1e6)) {
-    refuse(name, value, "it must be a number of seconds from 0 to 1000000");
-  }
-  return std::chrono::milliseconds(std::llround(seconds * 1000));
+  if (const auto seconds = number(value, 1e6)) return std::chrono::milliseconds(std::llround(*seconds * 1000));
+  refuse(name, value, "it must be a number of seconds from 0 to 1000000");
 }
 
 Verify verify(const char* name, const std::string& value) {
@@ -72,6 +83,8 @@ Settings read_environment(const std::function<const char*(const char*)>& variabl
   };
   read("REPRISE_BUDGET", [&](auto name, const auto& value) { settings.options.budget = budget(name, value); });
   read("REPRISE_PLANS", [&](auto, const auto& value) { settings.options.plans = value; });
+  read("REPRISE_PLANNING_SHARE",
+       [&](auto name, const auto& value) { settings.options.planning_share = planning_share(name, value); });
   read("REPRISE_PLANNING_TIME",
        [&](auto name, const auto& value) { settings.options.planning_time = planning_time(name, value); });
   read("REPRISE_VERIFY", [&](auto name, const auto& value) { settings.options.verify = verify(name, value); });

@@ -83,8 +83,13 @@ struct SessionOptions {
   // forgetting them. Off: they are kept or replayed like everything else.
   bool pack = true;
 
-  // The time that the planner may spend on each new trace, on a thread of its own. More: cheaper plans. Zero: no plans,
-  // and the online policy decides in every step.
+  // The CPU time that planning may take, on a thread of its own, as a share of the CPU time of all steps so far; a
+  // session begins with a credit of two seconds beside it. Within it, a trace is planned if that can be expected to
+  // pay: for no longer than its plan saves in as many steps as have met the trace. More: better plans sooner. Zero: no
+  // plans, and the online policy decides in every step. Infinite: every trace is planned for `planning_time`, at once.
+  double planning_share = 0.05;
+
+  // The most time that the planner may spend on a plan. More: cheaper plans. Zero: no plans.
   std::chrono::milliseconds planning_time = std::chrono::seconds(5);
 
   // A folder for plans. Plans are read when a session starts and written when they are made, so that the next run of
