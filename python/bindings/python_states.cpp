@@ -99,7 +99,8 @@ void PythonStates::require_own_memory(int number, const Held& held) const {
     if (!held_at_.contains(address)) continue;
     throw ChainError("[chain] forward of layer " + std::to_string(number) +
                      " has made a state in memory that belongs to another state, which is remembered: it has to return "
-                     "arrays of its own, or use kind='in_place' or kind='into', which hand it memory to write to");
+                     "arrays of its own, or those that it got, or use kind='in_place' or kind='into', which hand it "
+                     "memory to write to");
   }
 }
 

@@ -13,7 +13,7 @@ import numpy as np
 
 Look = tuple[int, Any, list[int]]
 
-
+#: The dtypes that the library has.
 NUMBERS = frozenset(
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
 )
@@ -22,7 +22,8 @@ NUMBERS = frozenset(
 def refuse(what: object) -> TypeError:
     """Returns the error for something that no state can be or have."""
     if type(what) is np.ndarray or isinstance(what, np.generic):
-        return TypeError(f"a state has elements of dtype {what.dtype}: they have to be numbers of this machine, of one of these: {', '.join(sorted(NUMBERS))}")
+        known = ", ".join(sorted(NUMBERS))
+        return TypeError(f"a state has elements of dtype {what.dtype}: they have to be numbers of this machine, {known}")
     hint = "; np.asarray() makes a plain array of it" if isinstance(what, np.ndarray) else ""
     name = type(what).__name__
     return TypeError(f"a state is an array of numpy, a number, or a tuple, list or dict of these, and not {name!r}{hint}")

@@ -452,6 +452,19 @@ def test_a_buffer_that_is_used_again_is_an_error_and_no_wrong_gradient():
         reprise.Chain(4, lambda k, x: np.add(x, 1, out=x), adjoint).forward(start())
 
 
+def test_an_array_that_stays_the_same_is_handed_on():
+    speed = start()
+    chain = reprise.Chain(
+        LAYERS,
+        lambda k, state: {"u": state["u"] + state["speed"], "speed": state["speed"]},
+        lambda k, state, gradient: gradient,
+        schedule=schedule.everything(),
+    )
+    end = chain.forward({"u": np.zeros(64), "speed": speed})
+    assert np.shares_memory(end["speed"], speed)
+    chain.backward(np.ones(64))
+
+
 # ---- Python: exceptions, interrupts, threads
 
 
