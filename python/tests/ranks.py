@@ -106,7 +106,6 @@ class Training:
     def step(self) -> None:
         step = len(self.record.steps)
         self.optimizer.zero_grad(set_to_none=True)
-        gc.collect()
         _core.mark_peak()
         self.record.before.append(_core.live_bytes())
         start = time.thread_time()
