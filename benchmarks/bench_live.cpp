@@ -5,9 +5,12 @@
 #include "bench_live.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "reprise/torch/errors.h"
 #include "training_models.h"
@@ -50,6 +53,12 @@ std::optional<LiveSettings> parse(int argc, char** argv, int& status) {
       ->capture_default_str();
   app.add_option("--steps", s.steps, "timed as one; 0: as many as take a tenth of a second")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--run", s.run,
+                 "so many steps as in a training, without waiting for plans; default for a model whose steps\n"
+                 "differ: 200")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--planning-share", s.session.planning_share,
+                 "see SessionOptions; default: 0.05 with --run, else inf");
   app.add_flag("--smallest", s.smallest, "find the smallest budget that three steps in a row keep, to 0.1 %");
   app.add_flag("--json", s.json, "one JSON object alone on stdout");
   app.add_option("--only", only, "SIDE N: N steps of plain, record (no budget) or reprise and nothing else")
@@ -67,6 +76,12 @@ std::optional<LiveSettings> parse(int argc, char** argv, int& status) {
   } catch (const CLI::ParseError& error) {
     status = app.exit(error) == 0 ? 0 : 2;
     return std::nullopt;
+  }
+  const auto unchanging = unchanging_model_names();
+  constexpr int usual_run = 200;
+  if (s.run == 0 && std::find(unchanging.begin(), unchanging.end(), s.model) == unchanging.end()) s.run = usual_run;
+  if (s.run == 0 && app.count("--planning-share") == 0) {
+    s.session.planning_share = std::numeric_limits<double>::infinity();  // what is measured comes after planning
   }
   s.session.planning_time = std::chrono::milliseconds(planning_time);
   s.session.pack = !no_pack;
@@ -94,7 +109,7 @@ void write(const LiveSettings& settings, const Report& report) {
 }  // namespace
 
 std::vector<std::string> arguments_of_child(const LiveSettings& s, Bytes budget) {
-  constexpr int steps = 6;
+  const int steps = s.run > 0 ? s.run : 6;
   std::string verify;
   for (const auto& [name, value] : verify_names) {
     if (value == s.session.verify) verify = name;
@@ -104,6 +119,7 @@ std::vector<std::string> arguments_of_child(const LiveSettings& s, Bytes budget)
       "live", "--model", s.model, "--optimizer", s.optimizer, "--budget", std::to_string(budget),
       "--threads", std::to_string(s.threads), "--verify", verify,
       "--planning-time", std::to_string(s.session.planning_time.count()),
+      "--planning-share", std::to_string(s.session.planning_share), "--run", std::to_string(s.run),
       "--only", "reprise", std::to_string(steps), "--resident"};
   // clang-format on
   if (!s.session.pack) arguments.emplace_back("--no-pack");
@@ -122,13 +138,20 @@ int live(int argc, char** argv) {
     return report.bit_equal ? 0 : 1;
   }
   LiveReport report;
+  RunReport run;
   try {
     if (!settings->only.empty()) {
       run_only(*settings, report);
       return 0;
     }
+    if (settings->run > 0) {
+      measure_run(*settings, run);
+      write(*settings, run);
+      return run.broken() ? 1 : 0;
+    }
     measure(*settings, report);
   } catch (const BudgetError& error) {
+    if (settings->run > 0) std::tie(report.level, report.plain_peak, report.budget) = run.ground();
     tell(*settings, report, error);
     return 3;
   }

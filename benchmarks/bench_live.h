@@ -5,6 +5,7 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "live_resident.h"
@@ -28,6 +29,8 @@ struct LiveSettings {
   int repetitions = 40;  // at most
   int steps = 0;         // one after the other in what is timed as one; 0: as many as take a tenth of a second
   SessionOptions session;
+
+  int run = 0;  // so many steps as in a training, instead of repetitions; 0: not
 
   bool smallest = false;
   bool json = false;
@@ -70,6 +73,32 @@ struct LiveReport {
   [[nodiscard]] bool broken() const { return !every_step.bit_equal() || every_step.peak > budget; }
 };
 
+// The result of --run.
+struct RunReport {
+  struct Time {
+    double thread = 0, process = 0, wall = 0;  // CPU of the thread that trains; CPU of all threads; seconds
+    void operator+=(const Time& other) {
+      thread += other.thread;
+      process += other.process;
+      wall += other.wall;
+    }
+  };
+
+  std::string model, optimizer;
+  int steps = 0;
+  Bytes level = 0, plain_peak = 0, budget = 0;  // the plain peak: of the largest step
+  Bytes peak = 0;
+  Time plain, reprise;  // of all steps
+  bool bit_equal = true;
+  int followed = 0;              // steps that followed a plan
+  Summary summary;               // of the last step
+  std::optional<Growth> growth;  // of a process that ran only Reprise steps
+
+  [[nodiscard]] bool broken() const { return !bit_equal || peak > budget; }
+  // What is known before the first Reprise step.
+  [[nodiscard]] std::tuple<Bytes, Bytes, Bytes> ground() const { return {level, plain_peak, budget}; }
+};
+
 // The result of --smallest.
 struct SmallestReport {
   std::string model, optimizer;
@@ -86,11 +115,14 @@ struct SmallestReport {
 // Throw BudgetError if the budget cannot be kept; what was known by then is in the report.
 void measure(const LiveSettings&, LiveReport&);
 void run_only(const LiveSettings&, LiveReport&);  // --only
+void measure_run(const LiveSettings&, RunReport&);
 
 [[nodiscard]] SmallestReport find_smallest(const LiveSettings&);
 
 void write_json(std::ostream&, const LiveReport&);
 void write_text(std::ostream&, const LiveReport&);
+void write_json(std::ostream&, const RunReport&);
+void write_text(std::ostream&, const RunReport&);
 void write_json(std::ostream&, const SmallestReport&);
 void write_text(std::ostream&, const SmallestReport&);
 

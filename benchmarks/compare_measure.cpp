@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iostream>
+#include <limits>
 #include <list>
 #include <sstream>
 
@@ -176,6 +177,7 @@ class Comparison {
   Session settled_session(Bytes budget) {
     SessionOptions options;
     options.planning_time = settings_.planning_time;
+    options.planning_share = std::numeric_limits<double>::infinity();  // what is measured comes after planning
     Session session = sides_.session(options, std::max(budget, sides_.plain_peak()));
     sides_.reprise(session);
     session.budget(sides_.level() + budget);

@@ -123,12 +123,13 @@ void run_only(const LiveSettings& settings, LiveReport& report) {
     session.emplace(options);
   }
   for (int i = 0; i < settings.only_steps; ++i) {
+    if (settings.run > 0) training.seed(static_cast<std::uint64_t>(i));
     if (!session) {
       training.plain();
       continue;
     }
     training.reprise(*session);
-    session->wait_for_plan();
+    if (settings.run == 0) session->wait_for_plan();
   }
   if (watch) write_growth(watch->growth());
 }

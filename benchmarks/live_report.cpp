@@ -141,6 +141,49 @@ void write_text(std::ostream& out, const LiveReport& r) {
        "gradients " + yes(!r.region->steps.gradient_error) + ", buffers " + yes(r.region->steps.buffers_equal));
 }
 
+void write_json(std::ostream& out, const RunReport& r) {
+  const Json row{{"model", r.model},
+                 {"optimizer", r.optimizer},
+                 {"steps", r.steps},
+                 {"budget_bytes", r.budget},
+                 {"peak_bytes", r.peak},
+                 {"plain_peak_bytes", r.plain_peak},
+                 {"level_bytes", r.level},
+                 {"bit_equal", r.bit_equal},
+                 {"plain_seconds", rounded(r.plain.thread, 3)},
+                 {"thread_ratio", rounded(r.reprise.thread / r.plain.thread)},
+                 {"process_ratio", rounded(r.reprise.process / r.plain.process)},
+                 {"wall_ratio", rounded(r.reprise.wall / r.plain.wall)},
+                 {"rss_growth_bytes", r.growth ? Json(r.growth->resident) : Json(nullptr)},
+                 {"rss_anonymous_growth_bytes", r.growth ? Json(r.growth->anonymous) : Json(nullptr)},
+                 {"traces", r.summary.traces},
+                 {"followed", r.followed},
+                 {"planning_seconds", rounded(r.summary.planning_seconds, 3)},
+                 {"planning_saved_seconds", rounded(r.summary.planning_saved_seconds, 3)}};
+  out << row.dump() << std::endl;
+}
+
+void write_text(std::ostream& out, const RunReport& r) {
+  out << r.model << ", optimizer " << r.optimizer << ", " << r.steps << " steps, bytes above a level of "
+      << format_bytes(r.level) << '\n';
+  line(out, "plain peak", format_bytes(r.plain_peak) + ", " + fixed(r.plain.thread / r.steps, 4) + " s of CPU a step");
+  line(out, "budget", format_bytes(r.budget) + "  (" + share_of(r.budget, r.plain_peak) + " of plain)");
+  line(out, "peak", format_bytes(r.peak) + "  (" + share_of(r.peak, r.budget) + " of the budget)");
+  line(out, "bit-equal", yes(r.bit_equal));
+  line(out, "CPU of the thread", fixed(r.reprise.thread / r.plain.thread, 3) + " of plain");
+  line(out, "CPU of the process", fixed(r.reprise.process / r.plain.process, 3) + " of plain");
+  line(out, "wall time", fixed(r.reprise.wall / r.plain.wall, 3) + " of plain");
+  if (r.growth) {
+    line(out, "resident growth",
+         format_bytes(r.growth->resident) + "  (" + share_of(r.growth->resident, r.budget) +
+             " of the budget), of it anonymous " + format_bytes(r.growth->anonymous));
+  }
+  line(out, "traces", std::to_string(r.summary.traces) + ", " + std::to_string(r.followed) + " steps followed a plan");
+  line(out, "planning",
+       fixed(r.summary.planning_seconds, 2) + " s of CPU, saved about " + fixed(r.summary.planning_saved_seconds, 2) +
+           " s");
+}
+
 void write_json(std::ostream& out, const SmallestReport& r) {
   const Json row{{"model", r.model},
                  {"optimizer", r.optimizer},

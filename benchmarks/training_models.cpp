@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "reprise/trace/error.h"
+#include "training_changing.h"
 
 namespace reprise::benchmarks {
 namespace {
@@ -350,18 +351,26 @@ const std::vector<std::pair<std::string, std::function<Model()>>>& makers() {
 
 }  // namespace
 
-std::vector<std::string> model_names() {
+std::vector<std::string> unchanging_model_names() {
   std::vector<std::string> names;
   for (const auto& [name, make] : makers()) names.push_back(name);
   return names;
 }
 
+std::vector<std::string> model_names() {
+  std::vector<std::string> names = unchanging_model_names();
+  for (const auto& [name, make] : changing_models()) names.push_back(name);
+  return names;
+}
+
 Model make_model(const std::string& name) {
-  for (const auto& [known, make] : makers()) {
-    if (known != name) continue;
-    Model model = make();
-    model.name = name;
-    return model;
+  for (const auto* const some : {&makers(), &changing_models()}) {
+    for (const auto& [known, make] : *some) {
+      if (known != name) continue;
+      Model model = make();
+      model.name = name;
+      return model;
+    }
   }
   throw BadOption("[bench] there is no model '" + name + "'");
 }

@@ -1,5 +1,6 @@
 // The models that are trained: gpt, gpt-sdpa, resnet, unet and lstm word for word as the Python peers have
-// them, so that peaks and ratios can be compared; lstm-small, mlp and transformer beside them.
+// them, so that peaks and ratios can be compared; lstm-small, mlp and transformer beside them; and those whose steps
+// differ (training_changing.h).
 #pragma once
 
 #include <torch/torch.h>
@@ -26,6 +27,7 @@ struct Regions {
 
 struct Model {
   std::string name;
+  bool changing = false;  // its steps differ with the seed
   std::shared_ptr<torch::nn::Module> module;
   // Forward to the loss, on one fixed batch.
   std::function<torch::Tensor()> loss;
@@ -34,7 +36,9 @@ struct Model {
   std::function<torch::Tensor(const Regions&)> region_loss;
 };
 
+// All of them; or those whose steps are all the same.
 [[nodiscard]] std::vector<std::string> model_names();
+[[nodiscard]] std::vector<std::string> unchanging_model_names();
 
 // Parameters and batch come from the default generator: seed it before. Throws BadOption for a name there is not.
 [[nodiscard]] Model make_model(const std::string& name);

@@ -7,13 +7,14 @@
 #include <utility>
 
 #include "reprise/trace/error.h"
+#include "torch/clock.h"
 #include "torch/meter.h"
 
 namespace reprise::benchmarks {
 using namespace internal;
 namespace {
 
-constexpr std::uint64_t model_seed = 0, step_seed = 1;
+constexpr std::uint64_t model_seed = 0;
 
 double cpu_seconds() {
   timespec time{};
@@ -83,6 +84,7 @@ StepResult Training::run(const std::function<torch::Tensor()>& loss_of, Session*
   StepResult result;
   result.level = meter::live();
   meter::mark_peak();
+  const double wall = wall_microseconds(), thread = thread_microseconds();
   const double start = cpu_seconds();
   {
     std::optional<Step> step;
@@ -93,6 +95,8 @@ StepResult Training::run(const std::function<torch::Tensor()>& loss_of, Session*
     loss_ = loss.item<float>();
   }
   result.seconds = cpu_seconds() - start;
+  result.thread_seconds = 1e-6 * (thread_microseconds() - thread);
+  result.wall_seconds = 1e-6 * (wall_microseconds() - wall);
   result.peak = meter::peak();
   // A session marks the peak for itself: then what is read here begins at the end of its step.
   if (session != nullptr) result.peak = std::max(result.peak, session->summary().peak_last_step);
@@ -120,7 +124,7 @@ void Training::reset() {
       }
     }
   }
-  torch::manual_seed(step_seed);
+  torch::manual_seed(seed_);
 }
 
 void Training::advance() {

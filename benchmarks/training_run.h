@@ -20,9 +20,12 @@
 namespace reprise::benchmarks {
 
 struct StepResult {
-  double seconds = 0;  // CPU time of the process: forward, backward, optimizer, and the session's opening and closing
-  Bytes level = 0;     // live at the start
-  Bytes peak = 0;      // the most that was live
+  // Of forward, backward, optimizer, and the session's opening and closing.
+  double seconds = 0;         // CPU time of the process
+  double thread_seconds = 0;  // CPU time of the thread that trains
+  double wall_seconds = 0;
+  Bytes level = 0;  // live at the start
+  Bytes peak = 0;   // the most that was live
 };
 
 // Everything that a step leaves behind, in two parts: a region may get the second wrong.
@@ -46,6 +49,10 @@ class Training {
   StepResult rerun(const Regions&);
   StepResult reprise(Session&);
 
+  // Of the next steps.
+  void seed(std::uint64_t seed) { seed_ = seed; }
+  [[nodiscard]] bool changing() const { return model_.changing; }
+
   // Of the last step.
   [[nodiscard]] Outcome outcome() const;
 
@@ -62,6 +69,7 @@ class Training {
   [[nodiscard]] NamedTensors trained() const;  // parameters and optimizer state; empty without an optimizer
 
   Model model_;
+  std::uint64_t seed_ = 1;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
   float loss_ = 0;
   Bits buffers_at_start_, trained_at_start_;

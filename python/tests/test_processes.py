@@ -39,7 +39,7 @@ def run(program, *arguments, timeout=120, **environment):
 def test_the_exit_code_is_kept_while_planning_is_under_way(code):
     assert run(
         """
-        session = reprise.Session(reprise.live_bytes() + (8 << 20), planning_seconds=60)
+        session = reprise.Session(reprise.live_bytes() + (8 << 20), planning_seconds=60, planning_share=float("inf"))
         train(session)
         sys.exit(int(sys.argv[1]))
         """,
@@ -61,7 +61,7 @@ def test_the_interpreter_ends_with_a_step_and_a_graph_that_are_alive():
 def test_waiting_for_a_plan_can_be_interrupted():
     code, out, _ = run(
         """
-        session = reprise.Session(reprise.live_bytes() + (1 << 20), planning_seconds=300)
+        session = reprise.Session(reprise.live_bytes() + (1 << 20), planning_seconds=300, planning_share=float("inf"))
         try:
             train(session, 1)
         except reprise.BudgetError:
@@ -88,7 +88,7 @@ def test_workers_of_a_loader_are_forked_while_a_session_plans():
             def __getitem__(self, index):
                 return torch.rand(64) * 0 + index
 
-        session = reprise.Session(reprise.live_bytes() + (8 << 20), planning_seconds=2)
+        session = reprise.Session(reprise.live_bytes() + (8 << 20), planning_seconds=2, planning_share=float("inf"))
         train(session)
         for _ in range(3):
             loader = torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=2)
@@ -102,7 +102,7 @@ def test_workers_of_a_loader_are_forked_while_a_session_plans():
 def test_a_child_of_a_fork_trains_in_a_session_of_its_own():
     code, out, err = run(
         """
-        session = reprise.Session(reprise.live_bytes() + (8 << 20), planning_seconds=5)
+        session = reprise.Session(reprise.live_bytes() + (8 << 20), planning_seconds=5, planning_share=float("inf"))
         train(session)
         child = os.fork()
         if child == 0:
