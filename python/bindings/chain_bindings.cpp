@@ -1,9 +1,7 @@
 // Chains whose closures are Python's. The chain runs without the interpreter's lock; see python_states.h.
-#include <pybind11/functional.h>
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
-#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>

@@ -52,10 +52,6 @@ bool is_contiguous(const py::array& array) {
   return array.flags() & py::array::c_style;
 }
 
-bool has_objects(const py::array& array) {
-  return array.dtype().attr("hasobject").cast<bool>();
-}
-
 ArrayView view_of(const py::array& array, Element element) {
   return {element,
           Shape(array.shape(), array.shape() + array.ndim()),

@@ -17,8 +17,6 @@ namespace reprise::python {
 // Returns true if this is an array of numpy itself, and not of a class derived from it, such as one with a mask.
 [[nodiscard]] bool is_array(pybind11::handle);
 [[nodiscard]] bool is_contiguous(const pybind11::array&);  // in C's order
-// Returns true if its elements are references to other objects.
-[[nodiscard]] bool has_objects(const pybind11::array&);
 
 // Views an array that is contiguous and stays alive.
 [[nodiscard]] ArrayView view_of(const pybind11::array&, Element);

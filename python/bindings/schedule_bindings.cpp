@@ -2,7 +2,6 @@
 #include <pybind11/stl.h>
 
 #include <chrono>
-#include <cmath>
 #include <variant>
 
 #include "bindings_of.h"
