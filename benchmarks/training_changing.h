@@ -1,5 +1,6 @@
 // Models whose steps differ: what a step does is drawn from the seed of the default generator, as a program would draw
-// it from a generator of its own. Hardly any trace comes twice.
+// it from a generator of its own. Few traces come twice, but where blocks of one shape are left out: there only their
+// number counts.
 #pragma once
 
 #include <functional>
