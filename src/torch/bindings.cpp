@@ -79,6 +79,7 @@ void Bindings::unbind(c10::StorageImpl* storage) {
 }
 
 c10::Storage Bindings::last_storage(Id value) const {
+  if (static_cast<std::size_t>(value) >= all_.size()) return {};  // memory it left long ago may still be tagged
   auto storage = all_[value].storage.lock();
   return storage ? c10::Storage(std::move(storage)) : c10::Storage();
 }
