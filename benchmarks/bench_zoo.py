@@ -44,7 +44,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./bench zoo", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", metavar="NAME,...", help=f"some of {', '.join(ARCHITECTURES)}; default: all")
     parser.add_argument("--repetitions", type=int, default=5, help="of one step of each side; default: 5")
-    parser.add_argument("--planning-time", type=float, default=5.0, metavar="SECONDS", help="for each plan; default: 5")
+    parser.add_argument("--planning-time", type=float, default=3.0, metavar="SECONDS", help="for each plan; default: 3")
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "docs/zoo.json", help="default: docs/zoo.json")
     given = parser.parse_args()
     given.only = given.only.split(",") if given.only else list(ARCHITECTURES)
