@@ -12,9 +12,9 @@
 
 namespace reprise {
 
-// An operator whose results are kept because they cannot be rebuilt, with the reason.
+// An operator whose results are kept because they cannot be rebuilt, with the reason; or who else keeps what is saved.
 struct KeptOperator {
-  std::string op;
+  std::string op;  // or "saved_tensors_hooks", "torch.compile", "saved tensors that are not plain"
   std::string why;
   std::int64_t values = 0;  // in the last step
   Bytes bytes = 0;
