@@ -229,7 +229,7 @@ std::shared_ptr<const Script> Bridge::script(const Plan& plan, const Simulation&
     }
   }
   writer.finish(recorded_);
-  script->most_other = other_;
+  script->other = script->most_other = other_;
   for (std::size_t m = 0; m < other_.size(); ++m) {
     script->most_other[m].between += writer.room()[m];
     script->most_other[m].within += writer.room()[m];

@@ -4,7 +4,9 @@
 #include "torch/forks.h"
 #include "torch/freed.h"
 #include "torch/meter.h"
+#include "torch/operators.h"
 #include "torch/pressure.h"
+#include "torch/process.h"
 
 namespace reprise::internal {
 namespace {
@@ -13,6 +15,7 @@ namespace {
 const bool installed = [] {
   install_engine();
   meter::callbacks(make_room, memory_freed);
+  process().operators().listen();
   install_fork_handlers();
   return true;
 }();

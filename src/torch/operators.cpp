@@ -181,7 +181,6 @@ void OperatorTable::remove(const char* name) {
 }
 
 const OperatorInfo* OperatorTable::add(const char* name, std::unique_ptr<const OperatorInfo> info) {
-  std::call_once(listening_, [this] { listen(); });
   const std::scoped_lock lock(mutex_);
   const auto [place, is_new] = all_.try_emplace(name, info.get());
   if (is_new) info.release();

@@ -69,6 +69,9 @@ struct OperatorInfo {
 // pointer. A library may go (Python's do), and leave the address to another one's operator.
 class OperatorTable {
  public:
+  // Hears of operators that go, from now on. Before there are other threads: the dispatcher is locked for it, and a
+  // child that is forked meanwhile could never exit.
+  void listen();
   // nullptr: it is not known yet.
   [[nodiscard]] const OperatorInfo* find(const char* name);
   // The first that was added stays. It lives as long as the process. Not under the dispatcher's lock.
@@ -84,9 +87,7 @@ class OperatorTable {
 
  private:
   class Listener;
-  void listen();
 
-  std::once_flag listening_;
   std::atomic<std::uint64_t> removals_ = 0;
   std::mutex mutex_;  // nothing of the dispatcher happens under it
   std::unordered_map<const char*, const OperatorInfo*> all_;

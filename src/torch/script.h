@@ -37,6 +37,7 @@ struct Script {
   std::vector<Id> last_drop;        // by value: after this moment the plan does not need it; -1: it is not in the plan
   std::vector<std::optional<PackedForm>> forms;  // by value
 
+  std::vector<OtherBytes> other;       // by moment: those that the plan was made for
   std::vector<OtherBytes> most_other;  // by moment: with more, the budget does not hold
 
   Bytes budget = 0, peak = 0;

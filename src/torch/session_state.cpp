@@ -21,6 +21,14 @@ std::optional<Trace> trace_of(const Period& period, bool pack) try {
   return std::nullopt;
 }
 
+// The period as it was when its plan was made, if it has one: other bytes may be more by now, and trace and plan are to
+// fit together.
+Period as_planned(const Period& period) {
+  Period planned = period;
+  if (period.script) planned.other = period.script->other;
+  return planned;
+}
+
 // The peak of the period if nothing were forgotten.
 std::optional<Bytes> kept_peak(const Period& period, bool pack) {
   if (period.kept_peak) return period.kept_peak;
@@ -97,7 +105,7 @@ void SessionState::follow(Plan plan) {
     period = periods_.longest();
     if (!period)
       throw BadInput("", "plan", "no step has been recorded from its first operator to the end of backward yet");
-    known = *period;
+    known = as_planned(*period);
   }
   const Bridge bridge(known, rules_->packs());
   const Simulation simulation = simulate(bridge.trace(), plan);
@@ -146,7 +154,7 @@ std::optional<Plan> SessionState::plan() const {
 std::optional<Trace> SessionState::trace() const {
   const Arbiter lock;
   const auto period = periods_.longest();
-  return period ? trace_of(*period, rules_->packs()) : std::nullopt;
+  return period ? trace_of(as_planned(*period), rules_->packs()) : std::nullopt;
 }
 
 }  // namespace reprise::internal

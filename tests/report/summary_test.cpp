@@ -120,7 +120,7 @@ TEST(SummaryText, TellsWhatPlanningCostAndSaved) {
   summary.planning_saved_seconds = -0.1;
   EXPECT_TRUE(has(text_of(summary), "  planning    took 800 ms of CPU time so far\n"));
   summary.planning_saved_seconds = 12.5;
-  EXPECT_TRUE(has(text_of(summary), "  planning    took 800 ms of CPU time so far, and saved about 12.5 s\n"))
+  EXPECT_TRUE(has(text_of(summary), "  planning    took 800 ms of CPU time so far, and saved about 13 s\n"))
       << text_of(summary);
 }
 

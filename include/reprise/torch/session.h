@@ -162,8 +162,8 @@ class REPRISE_EXPORT Session {
   // Waits until no planning is under way.
   void wait_for_plan();
 
-  // Returns the trace of the last complete step that was recorded: of its longest stretch from the first operator to
-  // the end of backward. `write_trace` saves it for the `reprise` command.
+  // Returns the trace of the last complete step that was recorded: its longest stretch from an operator to the end of
+  // backward, with the other bytes that its plan, if any, was made for. `write_trace` saves it for `reprise`.
   [[nodiscard]] std::optional<Trace> trace() const;
 
   // Returns the plan for that trace, if there is one.
