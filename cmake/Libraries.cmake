@@ -23,10 +23,6 @@ list(JOIN codec_addresses ", " codec_addresses)
 configure_file(src/store/every_codec.cpp.in ${PROJECT_BINARY_DIR}/generated/store/every_codec.cpp @ONLY)
 list(APPEND reprise_sources ${codec_sources} ${PROJECT_BINARY_DIR}/generated/store/every_codec.cpp)
 
-# The same functions for several machines: files of their own, also with REPRISE_UNITY.
-file(GLOB kernel_sources CONFIGURE_DEPENDS src/store/*_avx2.cpp src/store/*_portable.cpp)
-set_source_files_properties(${kernel_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-
 reprise_library(reprise ${reprise_sources})
 add_library(Reprise::reprise ALIAS reprise)
 foreach(library IN LISTS reprise_libraries)
@@ -48,6 +44,7 @@ if(REPRISE_TORCH)
   reprise_library(reprise_torch ${torch_sources})
   add_library(Reprise::torch ALIAS reprise_torch)
   reprise_torch_code(${reprise_torch_compiled} <torch/precompiled.h>)
+  set_target_properties(${reprise_torch_compiled} PROPERTIES UNITY_BUILD ${REPRISE_UNITY})
   # An installed one finds the engine-free library beside it, and LibTorch where it is now.
   set_target_properties(reprise_torch PROPERTIES EXPORT_NAME torch INSTALL_RPATH "$ORIGIN;${libtorch_folder}/lib")
   # Not fmt: LibTorch's folder of headers has another version of it.

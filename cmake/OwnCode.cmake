@@ -49,8 +49,7 @@ macro(reprise_library name)
     add_library(${name} STATIC ${ARGN})
   endif()
   add_library(Reprise::${name}_insides ALIAS ${${name}_compiled})
-  set_target_properties(${${name}_compiled} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
-    UNITY_BUILD ${REPRISE_UNITY})
+  set_target_properties(${${name}_compiled} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_compile_options(${${name}_compiled} PRIVATE -Wconversion)  # bytes are 64 bits everywhere; a narrower number is a mistake
   target_include_directories(${${name}_compiled} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_include_directories(${${name}_compiled} SYSTEM PRIVATE ${XXHASH_INCLUDE_DIR})

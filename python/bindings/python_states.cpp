@@ -200,9 +200,12 @@ PythonStates::Made PythonStates::forward(int number, Id state, bool with_tape) {
 
 PythonStates::Made PythonStates::advance(int number, Id state, bool with_tape) {
   const Interpreter interpreter;
+  const Bytes replaced = bytes(state);
   const py::object value = take(state);
   py::object tape = call_writing(number, nowhere, value, with_tape);
-  return made(number, look(value), std::move(tape), with_tape);
+  Made result = made(number, look(value), std::move(tape), with_tape);
+  result.replaced = replaced;
+  return result;
 }
 
 void PythonStates::backward(int number, Id state, Id tape) {

@@ -64,6 +64,7 @@ class PythonStates final : public internal::ChainStates {
 
   Made forward(int number, Id state, bool with_tape) override;
   bool works_in_place() const override { return kind_ == ForwardKind::in_place; }
+  bool returns_state() const override { return false; }  // none takes the slot of another: memory of both is compared
   Made advance(int number, Id state, bool with_tape) override;
   bool has_backward() const override { return has_backward_; }
   void backward(int number, Id state, Id tape) override;

@@ -28,9 +28,9 @@ class Writer {
 };
 
 // Reads no further than there is something.
-class Reader {
+class DescriptionReader {
  public:
-  explicit Reader(std::span<const std::byte> text) : left_(text) {}
+  explicit DescriptionReader(std::span<const std::byte> text) : left_(text) {}
 
   template <class T>
   [[nodiscard]] T number() {
@@ -84,12 +84,12 @@ std::shared_ptr<StoredValue> kept_value(std::span<const std::byte> description, 
   const auto refuse = [&](const std::string& why) {
     throw DiskError(fmt::format("[store] cannot use {}: {}", file.string(), why));
   };
-  Reader checksum(description.last(std::min<std::size_t>(description.size(), 8)));
+  DescriptionReader checksum(description.last(std::min<std::size_t>(description.size(), 8)));
   if (description.size() < 8 ||
       checksum.number<std::uint64_t>() != XXH3_64bits(description.data(), description.size() - 8)) {
     refuse("its description is damaged (wrong checksum)");
   }
-  Reader in(description.first(description.size() - 8));
+  DescriptionReader in(description.first(description.size() - 8));
   const auto value = std::make_shared<StoredValue>();
   (void)in.number<std::uint64_t>();
   value->number = in.number<std::uint64_t>();

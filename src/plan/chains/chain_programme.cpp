@@ -1,14 +1,11 @@
 #include "plan/chains/chain_programme.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "plan/chains/chain_table.h"
 
 namespace reprise::internal {
 namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
 
 // Reads a schedule off a filled table, and counts its cost and its bytes without rounding.
 class Reader {

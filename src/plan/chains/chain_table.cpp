@@ -8,10 +8,6 @@
 
 namespace reprise::internal {
 
-namespace {
-constexpr double infinite = std::numeric_limits<double>::infinity();
-}
-
 // ---- units ----------------------------------------------------------------------------------------------------------
 
 std::optional<ChainUnits> ChainUnits::choose(const ChainProblem& problem, Bytes budget,

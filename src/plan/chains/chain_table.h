@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "plan/chains/chain_programme.h"
 
 namespace reprise::internal {
+
+// The cost of what cannot be done.
+inline constexpr double infinite = std::numeric_limits<double>::infinity();
 
 // How bytes become units. Every step has some bytes live beside the remembered ones; `least` is the least of these over
 // all steps, so that what the budget has above it is room for remembering.
