@@ -26,12 +26,12 @@ def flag(value: Any, what: str) -> bool:
     return bool(need(value, bool, what, "True or False"))
 
 
-def number(value: Any, what: str, least: float = 0.0) -> float:
-    """Returns a finite number that is not too small."""
+def number(value: Any, what: str, least: float = 0.0, *, finite: bool = True) -> float:
+    """Returns a number that is not too small, and finite unless it may be infinite."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{what} is {_shown(value)}: it must be a number")
-    if not least <= float(value) < math.inf:
-        raise ValueError(f"{what} is {value}: it must be at least {least:g}, and finite")
+    if not least <= float(value) or (finite and math.isinf(value)):
+        raise ValueError(f"{what} is {value}: it must be at least {least:g}{', and finite' if finite else ''}")
     return float(value)
 
 

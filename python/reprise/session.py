@@ -108,7 +108,7 @@ class Session:
             budget=None if self._share else _limit(budget),
             verify=arguments.need(verify, str, "[session] option verify", "'never', 'first_time' or 'always'"),
             pack=arguments.flag(pack, "[session] option pack"),
-            planning_share=arguments.number(planning_share, "[session] option planning_share"),
+            planning_share=arguments.number(planning_share, "[session] option planning_share", finite=False),
             planning_seconds=arguments.number(planning_seconds, "[session] option planning_seconds"),
             plans="" if plans is None else arguments.path(plans, "[session] option plans"),
             policy=_rules(policy),
