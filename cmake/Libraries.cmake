@@ -45,6 +45,9 @@ if(REPRISE_TORCH)
   add_library(Reprise::torch ALIAS reprise_torch)
   reprise_torch_code(${reprise_torch_compiled} <torch/precompiled.h>)
   set_target_properties(${reprise_torch_compiled} PROPERTIES UNITY_BUILD ${REPRISE_UNITY})
+  if(REPRISE_UNITY)  # g++ takes each file for a header then, and warns of types in it that only that file knows
+    target_compile_options(${reprise_torch_compiled} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  endif()
   # An installed one finds the engine-free library beside it, and LibTorch where it is now.
   set_target_properties(reprise_torch PROPERTIES EXPORT_NAME torch INSTALL_RPATH "$ORIGIN;${libtorch_folder}/lib")
   # Not fmt: LibTorch's folder of headers has another version of it.
