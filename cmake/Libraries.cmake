@@ -23,15 +23,21 @@ list(JOIN codec_addresses ", " codec_addresses)
 configure_file(src/store/every_codec.cpp.in ${PROJECT_BINARY_DIR}/generated/store/every_codec.cpp @ONLY)
 list(APPEND reprise_sources ${codec_sources} ${PROJECT_BINARY_DIR}/generated/store/every_codec.cpp)
 
+# The headers of fmt, whose compiled part is in src/trace/formatting.cpp.
+add_library(reprise_fmt INTERFACE)
+add_library(Reprise::fmt ALIAS reprise_fmt)
+target_include_directories(reprise_fmt SYSTEM INTERFACE
+  $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
+
 reprise_library(reprise ${reprise_sources})
 add_library(Reprise::reprise ALIAS reprise)
 foreach(library IN LISTS reprise_libraries)
   target_compile_features(${library} PUBLIC cxx_std_20)
   target_include_directories(${library}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  # The last two are headers only, and in no header of ours: whoever uses an installed Reprise does not need them.
+  # The last two are in no header of ours: whoever uses an installed Reprise does not need them.
   target_link_libraries(${library} PRIVATE ${zstd_library} Threads::Threads ${CMAKE_DL_LIBS}
-    $<BUILD_INTERFACE:fmt::fmt-header-only> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
+    $<BUILD_INTERFACE:Reprise::fmt> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
 endforeach()
 # Of this one file only: another place compiles one file again (everything, with Makefiles).
 set_source_files_properties(src/plan/bounds/highs.cpp PROPERTIES

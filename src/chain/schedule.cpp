@@ -1,7 +1,6 @@
 #include "reprise/chain/schedule.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -10,6 +9,7 @@
 #include "reprise/plan/hrevolve.h"
 #include "reprise/plan/revolve.h"
 #include "reprise/trace/error.h"
+#include "store/comma_list.h"
 
 namespace reprise {
 using namespace internal;
@@ -280,7 +280,7 @@ class After : public Schedule {
       throw BadOption(fmt::format("[chain] after({}): a layer cannot be negative", positions_.front()));
     }
   }
-  std::string text() const override { return fmt::format("after({{{}}})", fmt::join(positions_, ", ")); }
+  std::string text() const override { return fmt::format("after({{{}}})", comma_list(positions_)); }
   Plan plan(const ChainForm& form) const override {
     if (!form.part_from && !positions_.empty() && positions_.back() >= form.size()) {
       throw BadOption(

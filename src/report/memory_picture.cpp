@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "report/scale.h"
 #include "report/svg.h"
@@ -84,7 +83,7 @@ class MemoryDrawing {
 
   template <typename... Arguments>
   void add(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
+    text_ += fmt::format(format, std::forward<Arguments>(arguments)...);
     text_ += '\n';
   }
   void label(double x, double y, std::string_view text, std::string_view anchor, std::string_view kind = "") {

@@ -1,13 +1,13 @@
 #include "reprise/store/array.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <new>
 
 #include "reprise/trace/error.h"
+#include "store/comma_list.h"
 
 namespace reprise {
 namespace {
@@ -17,8 +17,8 @@ constexpr std::size_t most_elements = (std::size_t{1} << 60) - 1;  // of 8 bytes
 std::size_t bytes_needed(Element element, const Shape& shape) {
   const std::size_t elements = elements_of(shape);
   if (elements > 8 * most_elements / bytes_of(element)) {
-    throw BadOption(fmt::format("[store] shape [{}] of {} has more bytes than can be counted", fmt::join(shape, ", "),
-                                name(element)));
+    throw BadOption(fmt::format("[store] shape [{}] of {} has more bytes than can be counted",
+                                internal::comma_list(shape), name(element)));
   }
   return elements * bytes_of(element);
 }
@@ -79,7 +79,7 @@ std::size_t elements_of(const Shape& shape) {
   if (const auto negative = std::ranges::find_if(shape, [](std::int64_t size) { return size < 0; });
       negative != shape.end()) {
     throw BadOption(
-        fmt::format("[store] shape [{}] has the size {}: sizes are 0 or more", fmt::join(shape, ", "), *negative));
+        fmt::format("[store] shape [{}] has the size {}: sizes are 0 or more", internal::comma_list(shape), *negative));
   }
   // Before multiplying: an array without elements is fine, however large its other sizes are.
   if (std::ranges::find(shape, 0) != shape.end()) return 0;
@@ -87,7 +87,7 @@ std::size_t elements_of(const Shape& shape) {
   for (const std::int64_t size : shape) {
     if (static_cast<std::size_t>(size) > most_elements / elements) {
       throw BadOption(
-          fmt::format("[store] shape [{}] has more than {} elements", fmt::join(shape, ", "), most_elements));
+          fmt::format("[store] shape [{}] has more than {} elements", internal::comma_list(shape), most_elements));
     }
     elements *= static_cast<std::size_t>(size);
   }
@@ -97,8 +97,8 @@ std::size_t elements_of(const Shape& shape) {
 ArrayView::ArrayView(Element element, Shape shape, std::span<const std::byte> data)
     : element_(element), shape_(std::move(shape)), data_(data) {
   if (const std::size_t needed = bytes_needed(element_, shape_); needed != data_.size()) {
-    throw BadOption(fmt::format("[store] shape [{}] of {} has {} bytes, but the array has {}", fmt::join(shape_, ", "),
-                                name(element_), needed, data_.size()));
+    throw BadOption(fmt::format("[store] shape [{}] of {} has {} bytes, but the array has {}",
+                                internal::comma_list(shape_), name(element_), needed, data_.size()));
   }
 }
 
@@ -119,7 +119,7 @@ void ArrayView::require(Element element) const {
 void ArrayView::require_objects(std::size_t size, std::size_t alignment) const {
   if (element_ != Element::uint8 || shape_.empty() || shape_.back() != static_cast<std::int64_t>(size)) {
     throw BadOption(fmt::format("[store] the array has elements of {} in shape [{}], and no objects of {} bytes",
-                                name(element_), fmt::join(shape_, ", "), size));
+                                name(element_), internal::comma_list(shape_), size));
   }
   if (const auto address = reinterpret_cast<std::uintptr_t>(data_.data()); address % alignment != 0) {
     throw BadOption(fmt::format("[store] objects cannot be used where they are: the address {:#x} is no multiple of {}",

@@ -1,11 +1,11 @@
 #include "reprise/store/codec.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "reprise/trace/error.h"
+#include "store/comma_list.h"
 #include "store/every_codec.h"
 
 namespace reprise {
@@ -26,7 +26,7 @@ const Codec& codec(std::string_view name) {
     if (known->name() == name) return *known;
     names.push_back(known->name());
   }
-  throw BadOption(fmt::format("[store] there is no codec '{}', only: {}", name, fmt::join(names, ", ")));
+  throw BadOption(fmt::format("[store] there is no codec '{}', only: {}", name, comma_list(names)));
 }
 
 }  // namespace reprise

@@ -1,11 +1,11 @@
 #include "reprise/store/store.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <ostream>
 #include <utility>
 
+#include "store/comma_list.h"
 #include "store/store_state.h"
 
 namespace reprise {
@@ -118,7 +118,7 @@ const char* name(PutResult result) {
 
 std::ostream& operator<<(std::ostream& out, const Description& d) {
   return out << fmt::format("put {}: {} of {} ({} bytes, {} as {}), cost {:g}, in {}", d.number, name(d.element),
-                            fmt::format("[{}]", fmt::join(d.shape, ", ")), d.plain_bytes, d.bytes, d.codec, d.cost,
+                            fmt::format("[{}]", comma_list(d.shape)), d.plain_bytes, d.bytes, d.codec, d.cost,
                             d.tier == TierKind::disk ? "a file" : "memory");
 }
 
