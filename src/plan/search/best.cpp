@@ -180,7 +180,7 @@ class BestPlanner {
     search_.penalty(5 * search_.unit_of(best_or_plain()));
   }
 
-  // Cycles from hot to cold, each from the best schedule and longer than the one before.
+  // Cycles from hot to cold, each from the best timetable and longer than the one before.
   void anneal_until(double share) {
     while (!done() && effort_.spent() < share) anneal_once(share);
   }
