@@ -1,4 +1,4 @@
-// fork(), on the LibTorch side. The room store/ and the solver (plan/highs) have handlers of their own.
+// fork(), on the LibTorch side. The room store/ and the solver (plan/bounds/highs) have handlers of their own.
 //
 // A child is a copy of the process with one thread, the one that called fork(). Before that, this thread takes all our
 // locks, in the order of arbiter.h: so what they guard is in order in the child, whatever others were doing. None of

@@ -106,7 +106,7 @@ std::vector<Id> Search::prune(const std::vector<Id>& nodes) {
       if (i % 64 == 63 && effort_.spent() >= 1) break;
       if (!timetable_.is_alive(repeat) || !timetable_.is_repeat(repeat)) continue;
       const double before = timetable_.cost();
-      if (remove(repeat, true) && timetable_.fits()) {
+      if (remove_with_ancestors(repeat) && timetable_.fits()) {
         again = again || timetable_.cost() < before;
         timetable_.keep_changes();
       } else {
@@ -120,7 +120,7 @@ std::vector<Id> Search::prune(const std::vector<Id>& nodes) {
 
 // ---- annealing -----------------------------------------------------------------------------------------------------
 
-void Search::anneal(const std::vector<Id>& start, double until_share, double hot, double cold, bool until_fits) {
+void Search::anneal(const std::vector<Id>& start, double until_share, double hot, double cold, Until until) {
   if (!timetable_.load(start)) return;
   note();
   const double from_share = effort_.spent();
@@ -129,7 +129,7 @@ void Search::anneal(const std::vector<Id>& start, double until_share, double hot
   for (std::uint64_t i = 0;; ++i) {
     if (i % 32 == 0) {
       const double spent = effort_.spent();
-      if (spent >= until_share || proven() || (until_fits && has_best())) return;
+      if (spent >= until_share || proven() || (until == Until::fits && has_best())) return;
       temperature = hot * std::pow(cold / hot, (spent - from_share) / (until_share - from_share));
       if (i % 4096 == 0) {
         if (!has_best()) note_peak();
@@ -168,7 +168,7 @@ bool Search::move() {
   const double which = random_.unit();
   if (which < mix.shift) return shift(repeat);
   if (which < mix.shift + mix.swap) return swap(repeat);
-  return remove(repeat, random_.chance(mix.with_ancestors));
+  return remove_somehow(repeat);
 }
 
 bool Search::drop_somewhere() {
@@ -312,15 +312,22 @@ bool Search::pull_inputs(Occurrence pulled) {
   return true;
 }
 
-bool Search::remove(Occurrence repeat, bool with_ancestors) {
+bool Search::remove(Occurrence repeat) {
   if (!timetable_.can_erase(repeat)) return false;
+  timetable_.erase(repeat);
+  return true;
+}
+
+bool Search::remove_with_ancestors(Occurrence repeat) {
   const Id node = timetable_.node_of(repeat);
   const Id here = timetable_.order(repeat);
-  timetable_.erase(repeat);
-  if (with_ancestors) {
-    for (const Id v : problem_.inputs[node]) remove_unused_ancestors(v, here);
-  }
+  if (!remove(repeat)) return false;
+  for (const Id v : problem_.inputs[node]) remove_unused_ancestors(v, here);
   return true;
+}
+
+bool Search::remove_somehow(Occurrence repeat) {
+  return random_.chance(mix.with_ancestors) ? remove_with_ancestors(repeat) : remove(repeat);
 }
 
 // The repeat that made the value for something that is gone now, if nothing else uses what it makes.
@@ -346,9 +353,9 @@ bool Search::shift(Occurrence repeat) {
   const Id node = timetable_.node_of(repeat);
   if (node >= problem_.moments || problem_.outputs[node].size() != 1) return false;
   const Stay stay = timetable_.first_stay(repeat);
-  if (!timetable_.is_stay(stay)) return remove(repeat, true);
+  if (!timetable_.is_stay(stay)) return remove_with_ancestors(repeat);
   timetable_.uses_of(stay, uses_);
-  if (uses_.empty()) return remove(repeat, true);
+  if (uses_.empty()) return remove_with_ancestors(repeat);
   const Occurrence first_use = uses_.front();
   const auto& stays = timetable_.stays_of(timetable_.value_of(stay));
   const auto here = std::find(stays.begin(), stays.end(), stay);
@@ -379,7 +386,7 @@ bool Search::shift(Occurrence repeat) {
 }
 
 bool Search::swap(Occurrence repeat) {
-  if (!remove(repeat, random_.chance(mix.with_ancestors))) return false;
+  if (!remove_somehow(repeat)) return false;
   repair(1 + random_.below(3));
   return true;
 }

@@ -39,9 +39,10 @@ class Search {
   // Removes repeats, dearest first, as long as the timetable fits; the result is taken into account and returned. A
   // timetable that does not fit comes back as it is.
   std::vector<Id> prune(const std::vector<Id>& nodes);
-  // From `start` until the share of effort is spent. Temperatures are in units of energy, which is cost over plain
-  // cost. With `until_fits`, stops at the first timetable that fits.
-  void anneal(const std::vector<Id>& start, double until_share, double hot, double cold, bool until_fits = false);
+  // From `start` until the share of effort is spent, or something fits. Temperatures are in units of energy, which is
+  // cost over plain cost.
+  enum class Until { spent, fits };
+  void anneal(const std::vector<Id>& start, double until_share, double hot, double cold, Until = Until::spent);
   // The average repeat of the timetable as a share of the plain cost: the natural unit of temperature.
   [[nodiscard]] double unit_of(const std::vector<Id>& nodes) const;
   void penalty(double weight) { penalty_ = weight; }
@@ -63,7 +64,9 @@ class Search {
   bool drop_across(Stay stay, Occurrence across);
   bool shift(Occurrence repeat);
   bool swap(Occurrence repeat);
-  bool remove(Occurrence repeat, bool with_ancestors);
+  bool remove(Occurrence repeat);
+  bool remove_with_ancestors(Occurrence repeat);
+  bool remove_somehow(Occurrence repeat);
   void repair(int times);
   bool repaired_sometimes();
 
