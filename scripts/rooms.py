@@ -75,14 +75,14 @@ def lost_on_the_way():
     """Functions that the way of one activation names, and that are not in the file named before them."""
     text = (root / "docs/architecture.md").read_text()
     way = text[text.index("### The way of one activation"):].split("\n\n")[2]
-    for line in way.splitlines():
+    for stop in re.split(r"\n(?=\d)", way):
         source = ""
-        for name in re.findall(r"`([^`]+)`", line):
+        for name in re.findall(r"`([^`]+)`", stop):
             files = list((root / "src/torch").glob(name + ".*")) if name.isidentifier() else []
             if files:
                 source = "".join(file.read_text() for file in files)
             elif not re.search(r"\b" + name.split("::")[-1].strip("~()") + r"\b", source):
-                yield f"docs/architecture.md, the way of one activation: no {name} where it says: {line}"
+                yield f"docs/architecture.md, the way of one activation: no {name} where it says: {stop}"
 
 
 def doubled_names():
