@@ -22,8 +22,4 @@ namespace reprise::internal {
 // Once in a process.
 void install_fork_handlers();
 
-// What checkpoint_sequential knows is guarded by a lock of its file.
-void lock_sequences_for_fork();
-void unlock_sequences_after_fork();
-
 }  // namespace reprise::internal
