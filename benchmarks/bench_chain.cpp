@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmark_main.h"
 #include "chain_planning.h"
 #include "reprise/chain/chain.h"
 #include "reprise/plan/hrevolve.h"
@@ -256,7 +257,3 @@ int run(int argc, char** argv) {
 
 }  // namespace benchmarks
 }  // namespace reprise
-
-int main(int argc, char** argv) {
-  return reprise::benchmarks::run(argc, argv);
-}

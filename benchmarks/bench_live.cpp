@@ -22,6 +22,15 @@ namespace {
 const std::map<std::string, Verify> verify_names{
     {"never", Verify::never}, {"first_time", Verify::first_time}, {"always", Verify::always}};
 
+// SIDE N
+void take_only(const std::vector<std::string>& words, LiveSettings& s) {
+  s.only = words[0];
+  if (!CLI::detail::lexical_cast(words[1], s.only_steps) || s.only_steps < 1 ||
+      (s.only != "plain" && s.only != "record" && s.only != "reprise")) {
+    throw CLI::ValidationError("--only", "wants plain, record or reprise, and a number of steps");
+  }
+}
+
 // The settings from the command line. None: the program ends with `status` (help, or a mistake).
 std::optional<LiveSettings> parse(int argc, char** argv, int& status) {
   LiveSettings s;
@@ -66,13 +75,7 @@ std::optional<LiveSettings> parse(int argc, char** argv, int& status) {
   app.add_flag("--resident", s.resident)->group("");  // for the child process
   try {
     app.parse(argc, argv);
-    if (!only.empty()) {
-      s.only = only[0];
-      if (!CLI::detail::lexical_cast(only[1], s.only_steps) || s.only_steps < 1 ||
-          (s.only != "plain" && s.only != "record" && s.only != "reprise")) {
-        throw CLI::ValidationError("--only", "wants plain, record or reprise, and a number of steps");
-      }
-    }
+    if (!only.empty()) take_only(only, s);
   } catch (const CLI::ParseError& error) {
     status = app.exit(error) == 0 ? 0 : 2;
     return std::nullopt;

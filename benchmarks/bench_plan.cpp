@@ -7,17 +7,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "benchmark_main.h"
 #include "plan_reference.h"
 #include "reprise/plan/planner.h"
 #include "reprise/trace/amount.h"
-#include "reprise/trace/error.h"
 #include "reprise/trace/files.h"
 
 namespace reprise::benchmarks {
@@ -131,6 +130,8 @@ void measure(const Case& c, const Settings& settings) {
   fmt::print("{}\n", line);
 }
 
+}  // namespace
+
 int run(int argc, char** argv) {
   Settings settings;
   CLI::App app{"Plans every graph of a folder at several budgets and prints costs, bounds and gaps."};
@@ -157,14 +158,4 @@ int run(int argc, char** argv) {
   return 0;
 }
 
-}  // namespace
 }  // namespace reprise::benchmarks
-
-int main(int argc, char** argv) {
-  try {
-    return reprise::benchmarks::run(argc, argv);
-  } catch (const reprise::Error& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 2;
-  }
-}

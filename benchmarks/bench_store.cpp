@@ -7,7 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "reprise/trace/error.h"
+#include "benchmark_main.h"
 #include "store_codecs.h"
 
 namespace reprise::benchmarks {
@@ -49,6 +49,8 @@ void run_codecs(const Settings& settings) {
   }
 }
 
+}  // namespace
+
 int run(int argc, char** argv) {
   Settings settings;
   CLI::App app{"Measures how fast the codecs of stores are beside memcpy, and how small they make arrays."};
@@ -65,14 +67,4 @@ int run(int argc, char** argv) {
   return 0;
 }
 
-}  // namespace
 }  // namespace reprise::benchmarks
-
-int main(int argc, char** argv) {
-  try {
-    return reprise::benchmarks::run(argc, argv);
-  } catch (const reprise::Error& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 2;
-  }
-}

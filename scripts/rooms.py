@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Checks includes against the tables in docs/architecture.md: every room includes only what the table of rooms allows
 it, every file of src/torch only files that stand before it in the table of layers, and public headers only public
-headers. And the names of files: one name means one file, so that a name is enough to find it. Prints one line for each
-that breaks a rule; exit code 1 if there is one."""
+headers. The way of one activation, which names functions: they are in the files it says. And the names of files: one
+name means one file, so that a name is enough to find it. Prints one line for each that breaks a rule; exit code 1 if
+there is one."""
 import pathlib
 import re
 import sys
@@ -70,6 +71,20 @@ def broken_layers(places):
             yield f"{name} is in the table of layers, and not in src/torch"
 
 
+def lost_on_the_way():
+    """Functions that the way of one activation names, and that are not in the file named before them."""
+    text = (root / "docs/architecture.md").read_text()
+    way = text[text.index("### The way of one activation"):].split("\n\n")[2]
+    for stop in re.split(r"\n(?=\d)", way):
+        source = ""
+        for name in re.findall(r"`([^`]+)`", stop):
+            files = list((root / "src/torch").glob(name + ".*")) if name.isidentifier() else []
+            if files:
+                source = "".join(file.read_text() for file in files)
+            elif not re.search(r"\b" + name.split("::")[-1].strip("~()") + r"\b", source):
+                yield f"docs/architecture.md, the way of one activation: no {name} where it says: {stop}"
+
+
 def doubled_names():
     places = {}
     for folder in ["include", "src", "tests", "tools", "benchmarks", "examples", "python", "scripts"]:
@@ -85,8 +100,9 @@ def main():
     rooms, places = read_table(), read_layers()
     if len(rooms) < 8 or len(places) < 60:
         sys.exit("docs/architecture.md has no tables of rooms and layers that could be read")
-    broken = [*broken_rules(rooms), *broken_layers(places), *doubled_names()]
-    print("\n".join(broken) or f"{len(rooms)} rooms and the layers of torch/ include what they may, and every file has a name of its own")
+    broken = [*broken_rules(rooms), *broken_layers(places), *lost_on_the_way(), *doubled_names()]
+    print("\n".join(broken) or f"{len(rooms)} rooms and the layers of torch/ include what they may, the way of one activation "
+          "leads where it says, and every file has a name of its own")
     sys.exit(1 if broken else 0)
 
 

@@ -21,7 +21,6 @@
 #include "reprise/report/curve_views.h"
 #include "reprise/report/inspection.h"
 #include "reprise/report/json.h"
-#include "reprise/report/layers.h"
 #include "reprise/report/memory_picture.h"
 #include "reprise/report/page.h"
 #include "reprise/report/perfetto.h"

@@ -7,9 +7,9 @@
 #include <tuple>
 
 #include "report/idle.h"
+#include "report/layers.h"
 #include "report/number_pattern.h"
 #include "report/words.h"
-#include "reprise/report/layers.h"
 #include "reprise/trace/amount.h"
 
 namespace reprise::internal {

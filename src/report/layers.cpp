@@ -1,14 +1,14 @@
-#include "reprise/report/layers.h"
+#include "report/layers.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "reprise/trace/timeline.h"
 
-namespace reprise {
+namespace reprise::internal {
 namespace {
 
-// The smallest other bytes from each moment on: they have come, and residence until the end.
+// The smallest other bytes from each moment on: they have come, and stay until the end.
 std::vector<Bytes> lasting_other(const Trace& trace) {
   std::vector<Bytes> lasting(trace.moments.size());
   Bytes smallest = trace.moments.empty() ? 0 : trace.moments.back().other;
@@ -148,4 +148,4 @@ Columns columns_of(const Trace& trace, const Plan& plan, const Simulation& simul
   return columns;
 }
 
-}  // namespace reprise
+}  // namespace reprise::internal

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "report/layers.h"
 #include "report/scale.h"
 #include "report/svg.h"
 #include "reprise/plan/planner.h"
-#include "reprise/report/layers.h"
 #include "reprise/simulate/simulate.h"
 #include "reprise/trace/amount.h"
 #include "reprise/trace/error.h"

@@ -13,7 +13,10 @@ namespace {
 
 constexpr std::size_t points_drawn = 40, points_written = 12;
 
-std::string picture(const PageData& data, const Curve& curve, bool narrow) {
+enum class Width { wide, narrow };
+
+std::string picture(const PageData& data, const Curve& curve, Width width) {
+  const bool narrow = width == Width::narrow;
   CurveForm form{.width = narrow ? 420.0 : 640.0,
                  .height = narrow ? 440.0 : 430.0,
                  .legend_columns = narrow ? 1 : 2,
@@ -73,7 +76,7 @@ std::string curve_section(const PageData& data) {
   const Curve curve = thinned(*data.input.curve, points_drawn);
   std::string text = "<section aria-labelledby=\"curve\">\n<h2 id=\"curve\">Overhead against budget</h2>\n";
   text += fmt::format("<p>{}</p>\n", xml_text(advice(curve), 500));
-  return text + "<div class=\"beside\">\n" + picture(data, curve, false) + picture(data, curve, true) +
+  return text + "<div class=\"beside\">\n" + picture(data, curve, Width::wide) + picture(data, curve, Width::narrow) +
          table(thinned(curve, points_written)) + "</div>\n</section>\n";
 }
 

@@ -33,7 +33,9 @@ class MemoryPicture {
     times_ = round_ticks(100 * most_share_, 6);
   }
 
-  std::string draw(bool after) {
+  enum class Side { before, after };
+  std::string draw(Side which) {
+    const bool after = which == Side::after;
     const Simulation& simulation = after ? *data_.after : data_.before;
     const Columns& columns = after ? *data_.columns_after : data_.columns_before;
     const char* const side = after ? "after" : "before";
@@ -210,8 +212,8 @@ std::string memory_section(const PageData& data) {
   MemoryPicture picture(data);
   std::string text = "<section aria-labelledby=\"memory\">\n<h2 id=\"memory\">Memory over the step</h2>\n";
   text += "<p>Live bytes, by what they are. Time is a share of the step without Reprise.</p>\n";
-  text += picture.legend() + picture.draw(false);
-  if (data.after) text += picture.draw(true);
+  text += picture.legend() + picture.draw(MemoryPicture::Side::before);
+  if (data.after) text += picture.draw(MemoryPicture::Side::after);
   return text + picture.key() + "</section>\n";
 }
 

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "report/fates.h"
+#include "report/layers.h"
 #include "reprise/report/inspection.h"
-#include "reprise/report/layers.h"
 #include "reprise/report/page.h"
 
 namespace reprise::internal {

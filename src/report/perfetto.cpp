@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/layers.h"
 #include "report/words.h"
-#include "reprise/report/layers.h"
 #include "reprise/simulate/simulate.h"
 #include "reprise/trace/error.h"
 

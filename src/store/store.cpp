@@ -28,19 +28,19 @@ PutResult Store::put(const Key& key, const ArrayView& array, PutOptions options)
 }
 
 Array Store::get(const Key& key) {
-  auto array = state_->find(key.text, false);
+  auto array = state_->find(key.text, StoreState::Then::keep);
   if (!array) throw NotStored(not_stored(key, *state_));
   return std::move(*array);
 }
 
 Array Store::take(const Key& key) {
-  auto array = state_->find(key.text, true);
+  auto array = state_->find(key.text, StoreState::Then::remove);
   if (!array) throw NotStored(not_stored(key, *state_));
   return std::move(*array);
 }
 
 std::optional<Array> Store::find(const Key& key) {
-  return state_->find(key.text, false);
+  return state_->find(key.text, StoreState::Then::keep);
 }
 bool Store::erase(const Key& key) {
   return state_->erase(key.text);

@@ -63,8 +63,8 @@ std::optional<Array> StoreState::take_over(const std::string& key) {
   return Array(value->element, value->shape, value->buffer->give_away());
 }
 
-std::optional<Array> StoreState::find(const std::string& key, bool take) {
-  if (take) {
+std::optional<Array> StoreState::find(const std::string& key, Then then) {
+  if (then == Then::remove) {
     if (auto array = take_over(key)) return array;
   }
   for (;;) {
@@ -76,7 +76,7 @@ std::optional<Array> StoreState::find(const std::string& key, bool take) {
       value = reading.value;
       array.emplace(decode(*value, reading.buffer.get(), reading.file.get()));
     }
-    if (!take) return array;
+    if (then == Then::keep) return array;
 
     // Removed only now, so that a value that cannot be read stays. If somebody else was faster, there may be another
     // one of this key.

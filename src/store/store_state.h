@@ -39,7 +39,8 @@ class StoreState final : private HasLocks {
   StoreState& operator=(const StoreState&) = delete;
 
   PutResult put(const std::string& key, const ArrayView&, const PutOptions&);
-  [[nodiscard]] std::optional<Array> find(const std::string& key, bool take);
+  enum class Then { keep, remove };  // the value, once it was found
+  [[nodiscard]] std::optional<Array> find(const std::string& key, Then);
   bool erase(const std::string& key);
   void clear();
 

@@ -8,13 +8,11 @@
 
 #include "reprise/trace/error.h"
 #include "torch/clock.h"
-#include "torch/forks.h"
+#include "torch/sequences.h"
 
 namespace reprise {
 using namespace internal;
 namespace {
-
-constinit std::mutex mutex;  // of all sequences: held for short, and at a fork
 
 std::size_t segments_within(const std::vector<double>& weights, double most, std::vector<std::size_t>* ends) {
   std::size_t segments = 1;
@@ -78,14 +76,14 @@ CheckpointedSequence::CheckpointedSequence(std::size_t modules)
       seconds_(modules) {}
 
 CheckpointedSequence& CheckpointedSequence::of(const void* first, std::size_t modules) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(sequences_mutex);
   static auto& all = *new std::map<std::pair<const void*, std::size_t>, CheckpointedSequence>;
   return all.try_emplace({first, modules}, modules).first->second;
 }
 
 std::vector<std::size_t> CheckpointedSequence::ends(int segments, Balance balance) {
   check_segments(segments, bytes_.size());
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(sequences_mutex);
   if (measured_ < bytes_.size()) {
     std::vector<std::size_t> single(bytes_.size());
     std::iota(single.begin(), single.end(), 1);
@@ -94,19 +92,12 @@ std::vector<std::size_t> CheckpointedSequence::ends(int segments, Balance balanc
   return balanced_segments(balance == Balance::bytes ? bytes_ : seconds_, segments);
 }
 
-void internal::lock_sequences_for_fork() {
-  mutex.lock();
-}
-void internal::unlock_sequences_after_fork() {
-  mutex.unlock();
-}
-
 double CheckpointedSequence::seconds() {
   return thread_microseconds() * 1e-6;
 }
 
 void CheckpointedSequence::measured(std::size_t module, Bytes forgotten, double seconds) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(sequences_mutex);
   bytes_[module] = static_cast<double>(forgotten);
   seconds_[module] = seconds;
   if (module == measured_) ++measured_;

@@ -53,8 +53,8 @@ void Graph::ran() {
   // What was drawn by operators is on the tape. A kernel that asked the generator itself has left it elsewhere.
   const std::uint64_t now = fingerprint_of_default_generator();
   const bool explained =
-      now == random_before_ ||
-      std::any_of(drawn_.tape.begin(), drawn_.tape.end(), [&](const draws::Draw& draw) { return draw.after == now; });
+      now == random_before_ || std::any_of(drawn_.tape().begin(), drawn_.tape().end(),
+                                           [&](const draws::Draw& draw) { return draw.after == now; });
   const auto& recording = this_thread().recording;
   if (!explained && recording && recording->call()) recording->call()->obstruct("it draws in a way of its own");
 }

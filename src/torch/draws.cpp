@@ -77,7 +77,7 @@ class Watcher {
     }
     auto* const generator = dynamic_cast<at::CPUGeneratorImpl*>(meant.unsafeGetGeneratorImpl());
     if (!generator) {
-      for (Recorder* one = recorder; one; one = one->outer_) one->incomplete = true;
+      for (Recorder* one = recorder; one; one = one->outer_) one->incomplete_ = true;
       return op.redispatchBoxed(below, stack);
     }
     const auto run = [&](const UnderWay& draw) {
@@ -104,7 +104,7 @@ class Watcher {
       const libtorch::RandomState after = libtorch::state_of(draw.state());
       libtorch::restore(generator, after);
       seen.after = libtorch::fingerprint(after);
-      for (Recorder* one = recorder; one; one = one->outer_) one->tape.push_back(seen);
+      for (Recorder* one = recorder; one; one = one->outer_) one->tape_.push_back(seen);
     };
     try {
       run(draw);

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "torch/libtorch.h"
@@ -48,12 +49,15 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  Tape tape;
+  [[nodiscard]] const Tape& tape() const { return tape_; }
+  [[nodiscard]] Tape take_tape() { return std::move(tape_); }
   // Something was drawn that no tape can say: from a generator that is not LibTorch's own for the CPU.
-  bool incomplete = false;
+  [[nodiscard]] bool incomplete() const { return incomplete_; }
 
  private:
   friend class Watcher;
+  Tape tape_;
+  bool incomplete_ = false;
   Recorder* const outer_;
 };
 

@@ -9,6 +9,7 @@
 #include "torch/operators.h"
 #include "torch/planning.h"
 #include "torch/process.h"
+#include "torch/sequences.h"
 #include "torch/steps.h"
 
 namespace reprise::internal {
@@ -19,7 +20,7 @@ namespace {
 void before() {
   Interception::lock_for_fork();
   automatic::lock_for_fork();
-  lock_sequences_for_fork();
+  sequences_mutex.lock();
   Arbiter::lock_for_fork();
   process().operators().lock();
   process().planning().lock();
@@ -31,7 +32,7 @@ void in_parent() {
   process().planning().unlock();
   process().operators().unlock();
   Arbiter::unlock_after_fork();
-  unlock_sequences_after_fork();
+  sequences_mutex.unlock();
   automatic::unlock_after_fork();
   Interception::unlock_after_fork();
 }
@@ -42,7 +43,7 @@ void in_child() {
   process().operators().unlock();
   keep_step_of_this_thread();
   Arbiter::unlock_after_fork();
-  unlock_sequences_after_fork();
+  sequences_mutex.unlock();
   automatic::unlock_after_fork();
   Interception::unlock_after_fork();
 }

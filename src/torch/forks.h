@@ -1,4 +1,4 @@
-// fork(), on the LibTorch side. The room store/ and the solver (plan/highs) have handlers of their own.
+// fork(), on the LibTorch side. The room store/ and the solver (plan/bounds/highs) have handlers of their own.
 //
 // A child is a copy of the process with one thread, the one that called fork(). Before that, this thread takes all our
 // locks, in the order of arbiter.h: so what they guard is in order in the child, whatever others were doing. None of
@@ -21,9 +21,5 @@ namespace reprise::internal {
 
 // Once in a process.
 void install_fork_handlers();
-
-// What checkpoint_sequential knows is guarded by a lock of its file.
-void lock_sequences_for_fork();
-void unlock_sequences_after_fork();
 
 }  // namespace reprise::internal

@@ -130,7 +130,7 @@ void OperatorCall::note_cost() {
 void OperatorCall::take_results(const at::RecordFunction& call) {
   if (const char* const why = cannot_be_drawn_again()) give_up("random numbers that no tape has", why);
   if (obstruction_) give_up("what cannot be replayed", obstruction_);
-  r_.course().tape(op_, std::move(drawn_.tape));
+  r_.course().tape(op_, drawn_.take_tape());
   const auto& results = call.outputs();
   for (std::size_t i = 0; i < results.size(); ++i) take_result(results[i], static_cast<std::int16_t>(i));
   // Written arguments that are no results (noise, statistics, lists): the next version, too.
@@ -249,8 +249,8 @@ void OperatorCall::diverge_in_it(const char* what) {
 // itself.
 const char* OperatorCall::cannot_be_drawn_again() const {
   const OperatorInfo& info = *recipe().info;
-  if (drawn_.incomplete) return "it draws from a generator that is not LibTorch's own";
-  if (info.random && drawn_.tape.empty() && !info.name.starts_with("aten::")) return "it draws in a way of its own";
+  if (drawn_.incomplete()) return "it draws from a generator that is not LibTorch's own";
+  if (info.random && drawn_.tape().empty() && !info.name.starts_with("aten::")) return "it draws in a way of its own";
   return nullptr;
 }
 

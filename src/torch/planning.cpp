@@ -10,9 +10,7 @@
 #include <new>
 #include <utility>
 
-#include "plan/bounds/highs.h"
-#include "reprise/plan/planner.h"
-#include "reprise/trace/files.h"
+#include "plan/preparation.h"
 #include "torch/process.h"
 
 namespace reprise::internal {
@@ -34,33 +32,13 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-// What is made first is destroyed last: tables that planning makes when it is first used have to be there before the
-// end of the process is announced to us. In the child of a fork it matters, too, that no thread was about to make one.
-void rehearse_planning() {
-  const Trace trace = parse_trace(R"({"cost": [1, 1, 1, 1], "size": [1, 1, 1, 1], "edges": [[0, 1], [1, 2], [0, 3]]})");
-  PlanOptions options;
-  options.budget = 2;
-  options.time_limit = std::chrono::milliseconds(1);
-  options.bounds = false;
-  (void)make_plan(trace, options);
-}
-
-// The same for the solver.
-void rehearse_solver() {
-  LinearProgram program;
-  const int x = program.variable(1, 0, 1);
-  program.row({{x, 1}}, 0.5, 1);
-  (void)solve(program, {});
-}
-
 }  // namespace
 
 // Without the lock: what is loaded here may be waiting for a fork, and a fork for the lock. Two threads may come here
 // at once; the end is announced when the first of them is done.
 void Planning::prepare() {
   if (prepared_) return;
-  rehearse_planning();
-  if (solver_available()) rehearse_solver();
+  prepare_planning();
   if (!prepared_.exchange(true)) announced_ = std::atexit([] { process().planning().end(); }) == 0;
 }
 

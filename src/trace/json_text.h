@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "reprise/export.h"
+
 namespace reprise::internal {
 
 [[nodiscard]] constexpr bool is_digit(char c) {
@@ -13,7 +15,8 @@ namespace reprise::internal {
 // How many bytes the UTF-8 sequence at the start of `text` has; 0 if there is none that is well-formed.
 [[nodiscard]] std::size_t utf8_length(std::string_view text);
 
-// For error messages: one line, short, nothing that upsets a terminal.
-[[nodiscard]] std::string printable(std::string_view text);
+// For error messages: one line, short, nothing that upsets a terminal. Exported for the LibTorch side, which is a
+// library of its own.
+[[nodiscard]] REPRISE_EXPORT std::string printable(std::string_view text);
 
 }  // namespace reprise::internal

@@ -1,4 +1,4 @@
-// The online heuristics: whatever they return is a schedule that fits.
+// The online heuristics: whatever they return is a timetable that fits.
 #include <gtest/gtest.h>
 
 #include "plan/search/best.h"
@@ -45,10 +45,10 @@ TEST(OnlineHeuristics, GiveSchedulesThatLoadAndFit) {
         const auto nodes = simulate_online(problem, uses, score, {});
         if (!nodes) continue;
         ++found;
-        Timetable schedule(problem);
-        ASSERT_TRUE(schedule.load(*nodes));
-        ASSERT_TRUE(schedule.fits()) << schedule.peak();
-        ASSERT_LE(schedule.cost(), 3 * problem.plain_cost * (1 + 1e-9)) << "it gives up before that";
+        Timetable timetable(problem);
+        ASSERT_TRUE(timetable.load(*nodes));
+        ASSERT_TRUE(timetable.fits()) << timetable.peak();
+        ASSERT_LE(timetable.cost(), 3 * problem.plain_cost * (1 + 1e-9)) << "it gives up before that";
         ASSERT_EQ(without_useless_repeats(problem, *nodes), *nodes);
         const Plan plan = to_plan(problem, *nodes);
         const Simulation simulation = simulate(trace, plan);
@@ -69,7 +69,7 @@ Trace two_candidates(Bytes first, Bytes second) {
   return small.trace;
 }
 
-std::vector<Id> schedule_of(const Trace& trace, Bytes budget, OnlineScore::Kind kind) {
+std::vector<Id> timetable_of(const Trace& trace, Bytes budget, OnlineScore::Kind kind) {
   const Timeline timeline(trace);
   const Problem problem(trace, timeline, budget);
   const auto nodes = simulate_online(problem, first_uses(problem), {kind}, {});
@@ -79,11 +79,11 @@ std::vector<Id> schedule_of(const Trace& trace, Bytes budget, OnlineScore::Kind 
 TEST(OnlineHeuristics, ForgetWhatTheirScoreSays) {
   using Kind = OnlineScore::Kind;
   const Trace larger_last = two_candidates(3, 4), larger_first = two_candidates(4, 3);
-  EXPECT_EQ(schedule_of(larger_last, 14, Kind::largest), (std::vector<Id>{0, 1, 2, 1, 3}));
-  EXPECT_EQ(schedule_of(larger_first, 14, Kind::largest), (std::vector<Id>{0, 1, 2, 0, 3}));
-  EXPECT_EQ(schedule_of(larger_first, 14, Kind::lru), (std::vector<Id>{0, 1, 2, 0, 3})) << "the older one";
-  EXPECT_EQ(schedule_of(larger_last, 17, Kind::lru), (std::vector<Id>{0, 1, 2, 3})) << "nothing, if all fits";
-  EXPECT_TRUE(schedule_of(larger_last, 9, Kind::lru).empty()) << "the workspace alone is larger";
+  EXPECT_EQ(timetable_of(larger_last, 14, Kind::largest), (std::vector<Id>{0, 1, 2, 1, 3}));
+  EXPECT_EQ(timetable_of(larger_first, 14, Kind::largest), (std::vector<Id>{0, 1, 2, 0, 3}));
+  EXPECT_EQ(timetable_of(larger_first, 14, Kind::lru), (std::vector<Id>{0, 1, 2, 0, 3})) << "the older one";
+  EXPECT_EQ(timetable_of(larger_last, 17, Kind::lru), (std::vector<Id>{0, 1, 2, 3})) << "nothing, if all fits";
+  EXPECT_TRUE(timetable_of(larger_last, 9, Kind::lru).empty()) << "the workspace alone is larger";
 }
 
 TEST(OnlineHeuristics, StopWhenTheyAreAskedTo) {
@@ -110,8 +110,8 @@ TEST(OnlineHeuristics, DoNotCountOnAValueThatWasTakenOverWhenItsHoldEnded) {
     const Problem problem(small.trace, timeline, budget);
     for (const OnlineScore& score : all_scores()) {
       const auto nodes = simulate_online(problem, first_uses(problem), score, {});
-      Timetable schedule(problem);
-      if (nodes) EXPECT_TRUE(schedule.load(*nodes)) << "budget " << budget;
+      Timetable timetable(problem);
+      if (nodes) EXPECT_TRUE(timetable.load(*nodes)) << "budget " << budget;
     }
   }
 }

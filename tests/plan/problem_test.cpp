@@ -107,7 +107,7 @@ TEST(Problem, HasTheBytesThatNoPlanCanChange) {
   EXPECT_TRUE(problem.held_while(weight, 1, false));
 }
 
-// What exhaustive search finds is a schedule, too, and costs and needs as much.
+// What exhaustive search finds is a timetable, too, and costs and needs as much.
 TEST(PlansAsNodes, ComeBackFromPlansOfEveryKind) {
   int converted = 0, tried = 0;
   for (const CaseKind kind : all_kinds()) {
@@ -122,10 +122,10 @@ TEST(PlansAsNodes, ComeBackFromPlansOfEveryKind) {
       const auto nodes = to_nodes(problem, cheapest->plan);
       if (!nodes) continue;  // uses an entry that the problem leaves out
       ++converted;
-      Timetable schedule(problem);
-      ASSERT_TRUE(schedule.load(*nodes));
-      ASSERT_TRUE(schedule.fits()) << schedule.peak() << ": " << testing::read_aloud(cheapest->plan);
-      ASSERT_NEAR(schedule.cost(), cheapest->cost, 1e-9);
+      Timetable timetable(problem);
+      ASSERT_TRUE(timetable.load(*nodes));
+      ASSERT_TRUE(timetable.fits()) << timetable.peak() << ": " << testing::read_aloud(cheapest->plan);
+      ASSERT_NEAR(timetable.cost(), cheapest->cost, 1e-9);
       ASSERT_TRUE(simulate(trace, to_plan(problem, *nodes)).valid());
     }
   }

@@ -1,4 +1,4 @@
-// Local search on schedules: it only ever gets better, stops when told, and does the same again with the same seed.
+// Local search on timetables: it only ever gets better, stops when told, and does the same again with the same seed.
 #include "plan/search/search.h"
 
 #include <gtest/gtest.h>
@@ -74,10 +74,10 @@ TEST(Search, FindsOnlySchedulesThatFitAndCostWhatItSays) {
       EXPECT_GE(effort.spent(), 1);
       if (!search.has_best()) continue;
       ++found;
-      Timetable schedule(setting.problem);
-      ASSERT_TRUE(schedule.load(search.best()));
-      ASSERT_TRUE(schedule.fits());
-      ASSERT_NEAR(schedule.cost(), search.best_cost(), 1e-9 * search.best_cost());
+      Timetable timetable(setting.problem);
+      ASSERT_TRUE(timetable.load(search.best()));
+      ASSERT_TRUE(timetable.fits());
+      ASSERT_NEAR(timetable.cost(), search.best_cost(), 1e-9 * search.best_cost());
       ASSERT_EQ(last, search.best_cost());
     }
   }
@@ -142,7 +142,7 @@ TEST(Search, TakesOnlyWhatFits) {
   Search search(setting.problem, 1, effort);
   EXPECT_FALSE(search.offer(plain_order(setting.problem)));
   EXPECT_FALSE(search.has_best());
-  EXPECT_FALSE(search.offer({})) << "no schedule at all";
+  EXPECT_FALSE(search.offer({})) << "no timetable at all";
 }
 
 }  // namespace

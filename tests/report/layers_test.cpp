@@ -1,5 +1,5 @@
 // Live bytes by what they are.
-#include "reprise/report/layers.h"
+#include "report/layers.h"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +10,7 @@
 #include "support/small_trace.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 constexpr SimulateOptions recorded{.record_live = true, .check_budget = true, .record_residences = true};

@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/layers.h"
 #include "report/page_parts.h"
 #include "reprise/plan/planner.h"
-#include "reprise/report/layers.h"
 #include "reprise/trace/amount.h"
 #include "reprise/trace/error.h"
 #include "support/random_trace.h"

@@ -5,9 +5,7 @@
 
 #include "report/well_formed.h"
 #include "reprise/plan/planner.h"
-#include "reprise/trace/files.h"
-#include "reprise_process.h"
-#include "support/random_trace.h"
+#include "step_file.h"
 
 namespace reprise {
 namespace {
@@ -17,13 +15,9 @@ using testing::Outcome;
 using testing::run_command;
 using Json = nlohmann::json;
 
-class CurveCommand : public ::testing::Test {
+class CurveCommand : public testing::StepFile {
  protected:
-  CurveCommand() { write_trace(file_, trace_); }
-
-  const Trace trace_ = testing::random_training_step(7, 14);
-  const testing::TemporaryFolder folder_;
-  const std::string file_ = (folder_ / "step.json").string();
+  CurveCommand() : StepFile(testing::random_training_step(7, 14)) {}
 };
 
 TEST_F(CurveCommand, PrintsATableAndAWordOfAdvice) {
@@ -46,8 +40,8 @@ TEST_F(CurveCommand, PrintsOneLineOfJson) {
 }
 
 TEST_F(CurveCommand, DrawsAPictureOfTheSameNumbers) {
-  const Outcome outcome = run_command(
-      {"curve", file_, "--points", "4", "--time-limit", "0.3", "--json", "--output", (folder_ / "curve.svg").string()});
+  const Outcome outcome =
+      run_command({"curve", file_, "--points", "4", "--time-limit", "0.3", "--json", "--output", path("curve.svg")});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   const std::string svg = folder_.read("curve.svg");
   EXPECT_EQ(testing::xml_problem(svg), "");

@@ -5,8 +5,7 @@
 
 #include "reprise/plan/planner.h"
 #include "reprise/trace/files.h"
-#include "reprise_process.h"
-#include "support/random_trace.h"
+#include "step_file.h"
 
 namespace reprise {
 namespace {
@@ -16,19 +15,9 @@ using testing::Outcome;
 using testing::run_command;
 using Json = nlohmann::json;
 
-class PlanCommand : public ::testing::Test {
+class PlanCommand : public testing::StepFile {
  protected:
-  PlanCommand() { write_trace(file_, trace_); }
-
-  [[nodiscard]] Outcome plan(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), {"plan", file_});
-    return run_command(arguments);
-  }
-  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
-
-  const Trace trace_ = testing::random_training_step(8, 20);
-  const testing::TemporaryFolder folder_;
-  const std::string file_ = (folder_ / "step.json").string();
+  [[nodiscard]] Outcome plan(const std::vector<std::string>& arguments) const { return run_on_it("plan", arguments); }
 };
 
 TEST_F(PlanCommand, PrintsOneLineOfJsonWithAllKeysAndNothingElse) {

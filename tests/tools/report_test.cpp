@@ -5,8 +5,7 @@
 
 #include "reprise/plan/planner.h"
 #include "reprise/trace/files.h"
-#include "reprise_process.h"
-#include "support/random_trace.h"
+#include "step_file.h"
 
 namespace reprise {
 namespace {
@@ -16,15 +15,11 @@ using testing::Outcome;
 using testing::run_command;
 using Json = nlohmann::json;
 
-class ReportCommand : public ::testing::Test {
+class ReportCommand : public testing::StepFile {
  protected:
-  ReportCommand() { write_trace(file_, trace_); }
-
-  [[nodiscard]] Outcome report(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), {"report", file_});
-    return run_command(arguments);
+  [[nodiscard]] Outcome report(const std::vector<std::string>& arguments) const {
+    return run_on_it("report", arguments);
   }
-  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
   [[nodiscard]] Json numbers(const std::string& name) const {
     const std::string page = folder_.read(name), before = "id=\"reprise-numbers\">";
     const std::size_t from = page.find(before) + before.size();
@@ -35,10 +30,6 @@ class ReportCommand : public ::testing::Test {
         run_command({"plan", file_, "--budget", "0.8x", "--moves", "2000", "--output", path("plan.json")});
     ASSERT_EQ(planned.code, 0) << planned.err;
   }
-
-  const Trace trace_ = testing::random_training_step(8, 20);
-  const testing::TemporaryFolder folder_;
-  const std::string file_ = (folder_ / "step.json").string();
 };
 
 TEST_F(ReportCommand, MakesAPageOfAPlanAndPrintsItsName) {

@@ -126,8 +126,8 @@ TEST(Draws, TheProgramsStreamIsWhatItWouldBe) {
     const draws::Recorder recorder;
     EXPECT_TRUE(at::equal(way.draw(), expected));
     EXPECT_EQ(state_of_default(), end);
-    EXPECT_FALSE(recorder.tape.empty());
-    EXPECT_FALSE(recorder.incomplete);
+    EXPECT_FALSE(recorder.tape().empty());
+    EXPECT_FALSE(recorder.incomplete());
   }
 }
 
@@ -142,7 +142,7 @@ TEST(Draws, ATapePlaysTheSameNumbersAgainBesideAThreadThatDraws) {
         const Watched watched;
         draws::Recorder recorder;
         expected = way.draw();
-        tape = std::move(recorder.tape);
+        tape = recorder.take_tape();
       }
       const draws::Player player(tape);
       ASSERT_TRUE(at::equal(way.draw(), expected));
@@ -159,7 +159,7 @@ TEST(Draws, PlayingTouchesNoGeneratorOfTheProgram) {
       const Watched watched;
       draws::Recorder recorder;
       (void)way.draw();
-      tape = std::move(recorder.tape);
+      tape = recorder.take_tape();
     }
     const std::uint64_t before = state_of_default();
     const draws::Player player(tape);
@@ -174,7 +174,7 @@ TEST(Draws, WhatGoesAnotherWayThanItsTapeIsAnError) {
     const Watched watched;
     draws::Recorder recorder;
     (void)at::rand({40});
-    tape = std::move(recorder.tape);
+    tape = recorder.take_tape();
   }
   EXPECT_THROW(
       {

@@ -27,8 +27,8 @@ Outcome recorded(draws::Tape& tape, const std::function<Outcome()>& run) {
   {
     draws::Recorder recorder;
     outcome = run();
-    EXPECT_FALSE(recorder.incomplete);
-    tape = std::move(recorder.tape);
+    EXPECT_FALSE(recorder.incomplete());
+    tape = recorder.take_tape();
   }
   draws::watch(false);
   return outcome;

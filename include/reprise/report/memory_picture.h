@@ -11,8 +11,8 @@
 namespace reprise {
 
 // Returns a self-contained SVG picture, readable on light and dark backgrounds: keeping everything as a silhouette, and
-// the plan in front of it by layers of bytes (see layers.h), over time as a share of the step without Reprise. Throws
-// BadInput if the plan is not valid for the trace.
+// the plan in front of it by what the bytes are, over time as a share of the step without Reprise. Throws BadInput if
+// the plan is not valid for the trace.
 [[nodiscard]] REPRISE_EXPORT std::string memory_picture(const Trace&, const Plan&, std::string_view title);
 
 }  // namespace reprise

@@ -55,7 +55,7 @@ struct REPRISE_EXPORT Summary {
   std::int64_t traces = 0;                  // different ones met so far
   std::int64_t plans = 0;                   // of them, those with a plan for the present budget
   bool planning = false;                    // true while planning is under way
-  double planning_seconds = 0;              // CPU time of all planning, beside the steps
+  double planning_seconds = 0;              // CPU time of all planning, not in `step_seconds`
   double planning_saved_seconds = 0;        // estimated: replaying and packing that plans spared all steps with one
   bool followed_plan = false;               // true if the last step did, from its first to its last operator
   std::optional<Bytes> promised_peak;       // of the plan the last step followed, or else the newest one

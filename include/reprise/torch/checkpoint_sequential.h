@@ -51,7 +51,7 @@ class REPRISE_EXPORT CheckpointedSequence {
   std::size_t measured_ = 0;
 };
 
-namespace implementation {
+namespace internal {
 
 template <class Module, class Value>
 auto call_module(Module& module, Value&& value) {
@@ -64,7 +64,7 @@ auto call_module(Module& module, Value&& value) {
   }
 }
 
-}  // namespace implementation
+}  // namespace internal
 
 // Runs `value` through all modules and returns the result. Throws BadOption unless 1 <= segments <= number of modules.
 template <class Modules, class Value>
@@ -84,7 +84,7 @@ Value checkpoint_sequential(Modules&& modules, int segments, Value value, Balanc
   for (const std::size_t end : known.ends(segments, balance)) {
     const double start = CheckpointedSequence::seconds();
     const CheckpointRegion region(known.site(first));
-    for (std::size_t i = first; i < end; ++i, ++module) value = implementation::call_module(*module, std::move(value));
+    for (std::size_t i = first; i < end; ++i, ++module) value = internal::call_module(*module, std::move(value));
     if (region.forgets() && end == first + 1)
       known.measured(first, region.forgotten(), CheckpointedSequence::seconds() - start);
     first = end;

@@ -47,11 +47,11 @@ class BestPlanner {
       find_something_that_fits();
       prune_the_best_starts();
       for (const int pivots : {0, 1}) {
-        solve_program(pivots, false, programs_until);
+        solve_program(pivots, Numbers::real, programs_until);
         start_from_guided_heuristics();
         prune_the_best_starts();
       }
-      if (problem_.moments <= small_enough) solve_program(1, true, effort_.spent() + sharpening_share);
+      if (problem_.moments <= small_enough) solve_program(1, Numbers::whole, effort_.spent() + sharpening_share);
       compete();
       anneal_until(0.7);
       sharpen_bound();
@@ -118,7 +118,7 @@ class BestPlanner {
     const std::vector<Id> from = lineages_.empty() ? plain_ : lineages_.front();  // the given start
     const double unit = search_.unit_of(from);
     search_.penalty(5 * unit);
-    search_.anneal(from, fitting_until, 0.3 * unit, 0.1 * unit, true);
+    search_.anneal(from, fitting_until, 0.3 * unit, 0.1 * unit, Search::Until::fits);
     if (!search_.has_best()) {
       const Plan lower = find_smallest(problem_.trace, problem_.timeline, options_, effort_, lowering_until,
                                        problem_.budget, to_plan(problem_, search_.lowest()));
@@ -180,7 +180,7 @@ class BestPlanner {
     search_.penalty(5 * search_.unit_of(best_or_plain()));
   }
 
-  // Cycles from hot to cold, each from the best schedule and longer than the one before.
+  // Cycles from hot to cold, each from the best timetable and longer than the one before.
   void anneal_until(double share) {
     while (!done() && effort_.spent() < share) anneal_once(share);
   }
@@ -239,18 +239,19 @@ class BestPlanner {
     return program.nonzeros() <= largest_program && (program.has_pivots() ? seconds : seconds / 5) < *left;
   }
 
-  void solve_program(int pivot_count, bool integers, double until_share) {
+  enum class Numbers { real, whole };
+  void solve_program(int pivot_count, Numbers numbers, double until_share) {
     guidance_.reset();
     if (done() || !may_solve()) return;
     const BoundProgram program(bounded_, uses_, pivots(pivot_count));
     if (!affordable(program, until_share)) return;
     SolveOptions solving;
-    solving.integers = integers;
+    solving.integers = numbers == Numbers::whole;
     solving.seconds = effort_.seconds_until(until_share);
     solving.stop = [this] { return effort_.cancelled(); };
     auto found = program.solve(solving);
     if (found.cost) raise_bound(*found.cost);
-    if (found.complete && !integers) {
+    if (found.complete && numbers == Numbers::real) {
       guidance_ = std::move(found.absent);
       most_pivots_solved_ = std::max(most_pivots_solved_, pivot_count);
     }
@@ -272,11 +273,11 @@ class BestPlanner {
     for (const int count : {24, 12, 6, 3, 1, 0}) {
       if (done() || !may_solve() || count <= most_pivots_solved_) break;
       if (!affordable(BoundProgram(bounded_, uses_, pivots(count)), until)) continue;
-      solve_program(count, false, until);
+      solve_program(count, Numbers::real, until);
       break;
     }
     if (problem_.moments > small_enough && problem_.moments <= 4 * small_enough) {
-      solve_program(1, true, effort_.spent() + sharpening_share);
+      solve_program(1, Numbers::whole, effort_.spent() + sharpening_share);
     }
   }
 

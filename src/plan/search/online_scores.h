@@ -46,13 +46,13 @@ struct OnlineLimits {
   std::function<bool()> stop;  // asked now and then; true: give up
 };
 
-// A schedule in the form of schedule.h without useless repeats, or nothing if the heuristic got stuck.
+// A timetable in the form of timetable.h without useless repeats, or nothing if the heuristic got stuck.
 [[nodiscard]] std::optional<std::vector<Id>> simulate_online(const Problem&,
                                                              const std::vector<std::vector<Id>>& first_uses,
                                                              const OnlineScore&, const OnlineLimits&,
                                                              const Guidance* = nullptr);
 
-// The schedule without repeats that nobody uses.
+// The timetable without repeats that nobody uses.
 [[nodiscard]] std::vector<Id> without_useless_repeats(const Problem&, std::vector<Id> nodes);
 
 }  // namespace reprise::internal

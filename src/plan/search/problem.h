@@ -1,6 +1,6 @@
 // A trace and a budget in the form that searching for a plan wants.
 //
-// Nodes are what can stand in a schedule: the moments of the trace, 0..moments-1, each of which has to occur once in
+// Nodes are what can stand in a timetable: the moments of the trace, 0..moments-1, each of which has to occur once in
 // order, and after them the puts and gets of the tiers, which occur only if it pays. Values are those of the trace,
 // and after them the copies in tiers. A put is a node that reads a value and makes its copy; a get reads the copy
 // and makes the value. So packing needs no mechanism of its own: it is one more way to rebuild a value.
@@ -35,7 +35,7 @@ class IdLists {
 class Problem {
  public:
   // What a tier of limited capacity is used for. A search needs a selection of values that fit together, so that no
-  // schedule can overfill the tier; a bound has to allow for every value that might go there.
+  // timetable can overfill the tier; a bound has to allow for every value that might go there.
   enum class LimitedTiers { serve_a_selection, serve_all };
 
   Problem(const Trace& trace, const Timeline& timeline, Bytes budget,

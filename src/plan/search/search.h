@@ -1,6 +1,6 @@
-// Local search on schedules: prune, and simulated annealing.
+// Local search on timetables: prune, and simulated annealing.
 //
-// Energy is cost plus a penalty for every occurrence above the budget, so the search walks through schedules that do
+// Energy is cost plus a penalty for every occurrence above the budget, so the search walks through timetables that do
 // not fit to better ones that do. The penalty's weight adapts so that it spends time on both sides of the border.
 #pragma once
 
@@ -26,7 +26,7 @@ class Search {
   std::function<void(double)> on_improvement;
   // Called now and then while annealing.
   std::function<void()> on_tick;
-  // Known from elsewhere: no schedule costs less. The search ends when it gets there.
+  // Known from elsewhere: no timetable costs less. The search ends when it gets there.
   double lower_bound = 0;
 
   [[nodiscard]] bool has_best() const { return best_cost_ < std::numeric_limits<double>::infinity(); }
@@ -34,36 +34,39 @@ class Search {
   [[nodiscard]] const std::vector<Id>& best() const { return best_; }
   [[nodiscard]] bool proven() const { return has_best() && best_cost_ <= lower_bound * (1 + proof_tolerance); }
 
-  // Takes a schedule into account: it becomes the best if it fits and costs less. Returns whether it fits.
+  // Takes a timetable into account: it becomes the best if it fits and costs less. Returns whether it fits.
   bool offer(const std::vector<Id>& nodes);
-  // Removes repeats, dearest first, as long as the schedule fits; the result is taken into account and returned. A
-  // schedule that does not fit comes back as it is.
+  // Removes repeats, dearest first, as long as the timetable fits; the result is taken into account and returned. A
+  // timetable that does not fit comes back as it is.
   std::vector<Id> prune(const std::vector<Id>& nodes);
-  // From `start` until the share of effort is spent. Temperatures are in units of energy, which is cost over plain
-  // cost. With `until_fits`, stops at the first schedule that fits.
-  void anneal(const std::vector<Id>& start, double until_share, double hot, double cold, bool until_fits = false);
-  // The average repeat of the schedule as a share of the plain cost: the natural unit of temperature.
+  // From `start` until the share of effort is spent, or something fits. Temperatures are in units of energy, which is
+  // cost over plain cost.
+  enum class Until { spent, fits };
+  void anneal(const std::vector<Id>& start, double until_share, double hot, double cold, Until = Until::spent);
+  // The average repeat of the timetable as a share of the plain cost: the natural unit of temperature.
   [[nodiscard]] double unit_of(const std::vector<Id>& nodes) const;
   void penalty(double weight) { penalty_ = weight; }
-  // The schedule with the smallest peak that annealing met while none fitted.
+  // The timetable with the smallest peak that annealing met while none fitted.
   [[nodiscard]] const std::vector<Id>& lowest() const { return lowest_; }
   [[nodiscard]] Bytes lowest_peak() const { return lowest_peak_; }
   // Where the last annealing ended, whether it fits or not.
-  [[nodiscard]] std::vector<Id> current() const { return schedule_.nodes(); }
+  [[nodiscard]] std::vector<Id> current() const { return timetable_.nodes(); }
 
  private:
   [[nodiscard]] double energy() const;
   void note();
   void note_peak();
 
-  // Moves: each changes the schedule; false: it cannot be done, whatever was changed so far has to be undone.
+  // Moves: each changes the timetable; false: it cannot be done, whatever was changed so far has to be undone.
   bool move();
   bool drop_somewhere();
   bool drop_at_overflow();
   bool drop_across(Stay stay, Occurrence across);
   bool shift(Occurrence repeat);
   bool swap(Occurrence repeat);
-  bool remove(Occurrence repeat, bool with_ancestors);
+  bool remove(Occurrence repeat);
+  bool remove_with_ancestors(Occurrence repeat);
+  bool remove_somehow(Occurrence repeat);
   void repair(int times);
   bool repaired_sometimes();
 
@@ -81,7 +84,7 @@ class Search {
   [[nodiscard]] Occurrence random_overflow();
 
   const Problem& problem_;
-  Timetable schedule_;
+  Timetable timetable_;
   Random random_;
   Effort& effort_;
   double cost_scale_, bytes_scale_;

@@ -31,7 +31,8 @@ class Descent {
       if (search.has_best() || !start || spent()) break;
       const double unit = search.unit_of(*start);
       search.penalty(20 * unit);
-      search.anneal(*start, std::min(until_, effort_.spent() + slice_), heat * unit, 0.1 * heat * unit, true);
+      search.anneal(*start, std::min(until_, effort_.spent() + slice_), heat * unit, 0.1 * heat * unit,
+                    Search::Until::fits);
     }
     if (!search.has_best()) return std::nullopt;
     return to_plan(problem, search.best());

@@ -1,6 +1,6 @@
-// A schedule under change: which nodes occur in which order, and the bytes that are live at each occurrence.
+// A timetable under change: which nodes occur in which order, and the bytes that are live at each occurrence.
 //
-// A schedule is a list of occurrences: every moment once in order, repeats (replays, puts, gets) anywhere. Drops are
+// A timetable is a list of occurrences: every moment once in order, repeats (replays, puts, gets) anywhere. Drops are
 // implied: a value made by an occurrence stays until its last use before it is made again. For a given list that is
 // the smallest memory everywhere, so the list is all that has to be searched, and every list of this form is a valid
 // plan; only the budget can be broken.
@@ -61,7 +61,7 @@ class Timetable {
   [[nodiscard]] Occurrence first_of(Id moment) const { return moment; }
   [[nodiscard]] Occurrence next(Occurrence o) const;      // -1 after the last
   [[nodiscard]] Occurrence previous(Occurrence o) const;  // -1 before the first
-  // Grows along the schedule; only comparisons mean something, and only until the next change.
+  // Grows along the timetable; only comparisons mean something, and only until the next change.
   [[nodiscard]] Id order(Occurrence o) const { return rank_[place_[o].block] * (2 * capacity) + place_[o].index; }
   [[nodiscard]] Bytes live_at(Occurrence o) const {
     const Place& at = place_[o];
@@ -98,7 +98,7 @@ class Timetable {
   void uses_of(Stay s, std::vector<Occurrence>& uses) const;
   [[nodiscard]] const std::vector<Occurrence>& occurrences_of(Id node) const { return occurrences_of_[node]; }
 
-  // For tests: the books agree with a schedule loaded afresh.
+  // For tests: the books agree with a timetable loaded afresh.
   [[nodiscard]] bool agrees_with_itself() const;
 
  private:

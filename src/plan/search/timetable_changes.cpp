@@ -1,4 +1,4 @@
-// The two changes of a schedule, insert and erase, and the live bytes in blocks that they keep up to date.
+// The two changes of a timetable, insert and erase, and the live bytes in blocks that they keep up to date.
 #include <algorithm>
 #include <limits>
 

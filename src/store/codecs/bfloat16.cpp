@@ -1,44 +1,15 @@
-#include "reprise/store/codec.h"
-#include "store/coded_bytes.h"
-#include "store/rounding_kernels.h"
+#include "store/rounding_codec.h"
 
 namespace reprise::internal {
-namespace {
-
-class Bfloat16Codec : public Codec {
- public:
-  std::string_view name() const override { return "bfloat16"; }
-  std::string_view summary() const override {
-    return "8 significant bits, the range of float: |error| <= 2^-8 |x|, or 2^-134 below 2^-126";
-  }
-  bool exact() const override { return false; }
-
-  std::optional<std::size_t> room(const ArrayView& array) const override {
-    if (!rounding(array.element())) return std::nullopt;
-    return 2 * array.elements();
-  }
-
-  std::optional<std::size_t> encode(const ArrayView& array, std::span<std::byte> room) const override {
-    const RoundingKernels* const kernels = rounding(array.element());
-    const std::size_t n = array.elements();
-    if (!kernels || room.size() < 2 * n || !kernels->to_bfloat16(array.data().data(), n, room.data()))
-      return std::nullopt;
-    return 2 * n;
-  }
-
-  void decode(std::span<const std::byte> coded, Element element, std::span<std::byte> out) const override {
-    const RoundingKernels* const kernels = rounding(element);
-    if (!kernels) refuse_coded_bytes(*this, coded, element, out, "it codes real numbers only");
-    const std::size_t n = decoded_elements(*this, element, out);
-    require_coded_bytes(*this, coded, element, out, 2 * n);
-    kernels->from_bfloat16(coded.data(), n, out.data());
-  }
-};
-
-}  // namespace
 
 const Codec& bfloat16_codec() {
-  static const Bfloat16Codec codec;
+  static const RoundingCodec codec({
+      .name = "bfloat16",
+      .summary = "8 significant bits, the range of float: |error| <= 2^-8 |x|, or 2^-134 below 2^-126",
+      .coded_bytes = [](Element, std::size_t n) { return 2 * n; },
+      .encode = &RoundingKernels::to_bfloat16,
+      .decode = &RoundingKernels::from_bfloat16,
+  });
   return codec;
 }
 

@@ -1,14 +1,5 @@
 // a forward closure that writes to a state needs copies
-#include "reprise/chain/chain.h"
-
-struct Field {
-  std::vector<double> numbers;
-};
-
-template <>
-struct reprise::StateTraits<Field> {
-  static reprise::Bytes bytes(const Field&) { return 8; }
-};
+#include "field_without_copies.h"
 
 int main() {
   reprise::Chain<Field> chain(

@@ -17,16 +17,15 @@
 #include <string_view>
 #include <vector>
 
-#include "reprise/export.h"
 #include "reprise/simulate/simulate.h"
 #include "reprise/trace/plan.h"
 #include "reprise/trace/trace.h"
 
-namespace reprise {
+namespace reprise::internal {
 
 enum class MemoryLayer : std::uint8_t { parameters, gradients, kept, packed, replayed, other };
 inline constexpr std::size_t layer_count = 6;
-[[nodiscard]] REPRISE_EXPORT std::string_view name(MemoryLayer);  // "parameters and optimizer", "gradients", ...
+[[nodiscard]] std::string_view name(MemoryLayer);  // "parameters and optimizer", "gradients", ...
 
 // One number for each layer, from `parameters` to `other`.
 struct LayerBytes {
@@ -38,10 +37,10 @@ struct LayerBytes {
 };
 
 // Returns the layers by action. The simulation has to be one of this plan, valid, with `live` and `residences`.
-[[nodiscard]] REPRISE_EXPORT std::vector<LayerBytes> layers_of(const Trace&, const Plan&, const Simulation&);
+[[nodiscard]] std::vector<LayerBytes> layers_of(const Trace&, const Plan&, const Simulation&);
 
 // Returns, by action, the cost of all actions before it, and one number more: the cost of the plan.
-[[nodiscard]] REPRISE_EXPORT std::vector<double> costs_before(const Trace&, const Plan&);
+[[nodiscard]] std::vector<double> costs_before(const Trace&, const Plan&);
 
 // Columns of a picture. Each is a stretch of time of equal length, with the layers of the action that has most bytes
 // live in it: the peak of the plan is the largest total of its columns.
@@ -53,6 +52,6 @@ struct Columns {
 
 // Returns at most this many columns, at least 1; none for a plan that does nothing but drop. A plan that costs nothing
 // has its actions spread evenly.
-[[nodiscard]] REPRISE_EXPORT Columns columns_of(const Trace&, const Plan&, const Simulation&, std::size_t most);
+[[nodiscard]] Columns columns_of(const Trace&, const Plan&, const Simulation&, std::size_t most);
 
-}  // namespace reprise
+}  // namespace reprise::internal
