@@ -1,4 +1,9 @@
-"""One architecture of the zoo: a plain step against gradient checkpointing, and against Reprise within budgets."""
+"""One architecture of the zoo: a plain step against gradient checkpointing, and against Reprise within budgets.
+
+    zoo_measure.py NAME REPETITIONS PLANNING_SECONDS LIMIT
+
+measures one in this process, for about LIMIT seconds at most, and prints the results as JSON; `./bench zoo` starts it.
+"""
 from __future__ import annotations
 
 import contextlib
@@ -6,11 +11,16 @@ import dataclasses
 import datetime
 import gc
 import hashlib
+import json
+import math
 import os
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
+
+# Virtual machines exist that claim to have tiles, and plain torch ends with an illegal instruction there.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
 import torch
 from zoo_models import ARCHITECTURES
@@ -19,6 +29,8 @@ import reprise
 from reprise import _core
 
 SHARES = (0.6, 0.4)  # budgets, of what a plain step adds to what is there before it
+MORE = (0, 1, 2, 4, 8)  # percent of that, on top of the smallest budget with a plan, until it is kept
+FEWEST = 3  # repetitions, however late it is
 
 
 @dataclasses.dataclass
@@ -39,6 +51,7 @@ class Training:
         self.model.train()
         self.buffers = [buffer.clone() for buffer in self.model.buffers()]
         self.reset()
+        gc.freeze()  # what there is by now need not be looked through after every step
         self.level = reprise.live_bytes()
         self.plain()
         self.bits = self.plain().bits
@@ -109,10 +122,15 @@ class Side:
 # ---- Reprise ---------------------------------------------------------------------------------------------------------
 
 
+def session_for(training: Training, plain_peak: int, seconds: float, label: str) -> reprise.Session:
+    """A session in which a plain step fits. What is measured comes after planning, so that may take its time."""
+    return reprise.Session(training.level + plain_peak, planning_seconds=seconds, planning_share=math.inf, name=label)
+
+
 def side_within(training: Training, label: str, budget: int, plain_peak: int, seconds: float) -> Side:
     """A session that has seen a step without need, and has planned it for this budget. Plans reach lower than the online
     policy does, which decides as long as there are none."""
-    session = reprise.Session(training.level + plain_peak, planning_seconds=seconds, name=label)
+    session = session_for(training, plain_peak, seconds, label)
     side = Side(label, lambda: training.step(session.step()), budget, session)
     try:
         side.add(side.step(), training.bits)
@@ -131,9 +149,9 @@ def side_within(training: Training, label: str, budget: int, plain_peak: int, se
     return side
 
 
-def smallest(training: Training, plain_peak: int, seconds: float) -> Side:
-    """The smallest budget that the planner finds a plan for; if it is not kept, one percent of the plain peak more."""
-    session = reprise.Session(training.level + plain_peak, planning_seconds=seconds)
+def smallest(training: Training, plain_peak: int, seconds: float, until: float) -> Side:
+    """The smallest budget that the planner finds a plan for; if it is not kept, a little more, until it is too late."""
+    session = session_for(training, plain_peak, seconds, "smallest")
     training.step(session.step())
     session.wait_for_plan()
     session.budget = training.level + plain_peak // 50
@@ -142,10 +160,10 @@ def smallest(training: Training, plain_peak: int, seconds: float) -> Side:
     del session
     if feasible is None:
         return Side("smallest", training.plain, failure="no smallest budget is known")
-    for more in range(10):
+    for more in MORE:
         budget = feasible - training.level + more * plain_peak // 100
         side = side_within(training, "smallest", budget, plain_peak, seconds)
-        if not side.failure:
+        if not side.failure or time.monotonic() > until:
             break
     return side
 
@@ -154,25 +172,28 @@ def smallest(training: Training, plain_peak: int, seconds: float) -> Side:
 
 
 def take_turns(training: Training, plain: Side, sides: list[Side]) -> list[float]:
-    """One step of each side between two plain ones; returns the times of these."""
+    """One step of each side between two plain ones; returns the times of these. A side that fails takes no more turns."""
     before = plain.add(plain.step(), training.bits).seconds
     times = [before]
     for side in sides:
+        if side.failure:
+            continue
         try:
             seconds = side.add(side.step(), training.bits).seconds
         except reprise.BudgetError as error:
             side.failure = f"was kept at first, and then not: {error}"
-            seconds = None
+            side.ratios.clear()
+            continue
         after = plain.add(plain.step(), training.bits).seconds
-        if seconds is not None:
-            side.ratios.append(seconds / ((before + after) / 2))
+        side.ratios.append(2 * seconds / (before + after))
         times.append(after)
         before = after
     return times
 
 
-def measure(name: str, repetitions: int, seconds: float) -> dict[str, Any]:
-    """Measures one architecture. `seconds`: for each plan."""
+def measure(name: str, repetitions: int, seconds: float, limit: float) -> dict[str, Any]:
+    """Measures one architecture. `seconds`: for each plan. After `limit` seconds nothing is begun that can be left out."""
+    until = time.monotonic() + limit
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     _core.keep_all_pages()  # or a plain step pays for the pages that the limit of the step before gave back
@@ -189,20 +210,22 @@ def measure(name: str, repetitions: int, seconds: float) -> dict[str, Any]:
     except ValueError as error:  # transformers' way to say that an architecture has none
         checkpoint.failure = str(error)
     sides += [side_within(training, f"{share}x", int(share * plain_peak), plain_peak, seconds) for share in SHARES]
-    sides.append(smallest(training, plain_peak, seconds))
+    sides.append(smallest(training, plain_peak, seconds, until))
 
     turns = [side for side in [checkpoint, *sides] if not side.failure]
     times: list[float] = []
-    for repetition in range(repetitions):
-        some = take_turns(training, plain, turns if repetition % 2 == 0 else turns[::-1])
+    done = 0
+    while done < repetitions and (done < FEWEST or time.monotonic() < until):
+        some = take_turns(training, plain, turns if done % 2 == 0 else turns[::-1])
         plain.ratios += [2 * here / (one + other) for one, here, other in zip(some, some[1:], some[2:])]
         times += some
+        done += 1
     print(f"{name}: " + ", ".join(line(side, plain_peak) for side in [checkpoint, *sides]), file=sys.stderr, flush=True)
     return {
         "title": ARCHITECTURES[name].title,
         "date": datetime.date.today().isoformat(),
         "load": round(load, 1),
-        "repetitions": repetitions,
+        "repetitions": done,
         "planning_seconds": seconds,
         "level": training.level,
         "plain": plain.results() | {"seconds": [round(one, 4) for one in times]},
@@ -216,3 +239,7 @@ def line(side: Side, plain_peak: int) -> str:
         return f"{side.label}: {side.failure}"
     bits = "equal" if side.equal else "OTHER BITS"
     return f"{side.label}: {side.peak / plain_peak:.3f} of plain's peak, {sorted(side.ratios)[len(side.ratios) // 2]:.2f}, {bits}"
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4]))))
