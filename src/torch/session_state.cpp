@@ -132,7 +132,7 @@ Summary SessionState::summary() const {
   summary.planning = jobs_->under_way();
   summary.planning_seconds = jobs_->budget().cost();
   summary.planning_saved_seconds = jobs_->budget().saved();
-  summary.smallest_feasible = periods_.smallest_feasible();
+  summary.smallest_feasible = periods_.smallest().feasible;
   for (const auto& period : periods_.known().all()) summary.plans += period->script != nullptr ? 1 : 0;
   const auto period = periods_.longest();
   if (!period) return summary;
