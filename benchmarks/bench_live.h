@@ -107,6 +107,8 @@ struct SmallestReport {
   Bytes budget = 0;          // the smallest that was kept
   Bytes peak = 0;            // of its steps
   Bytes largest_failed = 0;  // the largest below it that was not
+  Bytes floor = 0;           // no plan for the trace of the last step can do with less
+  std::string floor_set_by;
   int points = 0;
   std::string error;  // of the largest failed one
   bool bit_equal = true;

@@ -193,6 +193,8 @@ void write_json(std::ostream& out, const SmallestReport& r) {
                  {"plain_peak_bytes", r.plain_peak},
                  {"level_bytes", r.level},
                  {"largest_failed_bytes", r.largest_failed},
+                 {"floor_bytes", r.floor},
+                 {"floor_set_by", r.floor_set_by},
                  {"points", r.points},
                  {"bit_equal", r.bit_equal},
                  {"error", r.error}};
@@ -206,6 +208,8 @@ void write_text(std::ostream& out, const SmallestReport& r) {
        std::to_string(r.budget) + " bytes, " + format_bytes(r.budget) + ", " + share_of(r.budget, r.plain_peak) +
            " of plain");
   line(out, "peak", format_bytes(r.peak) + "  (" + share_of(r.peak, r.budget) + " of the budget)");
+  line(out, "floor", format_bytes(r.floor) + ", " + share_of(r.floor, r.plain_peak) + " of plain");
+  line(out, "set by", r.floor_set_by);
   line(out, "failed at", share_of(r.largest_failed, r.plain_peak) + " of plain: " + r.error);
   line(out, "points", std::to_string(r.points));
   line(out, "bit-equal", yes(r.bit_equal));

@@ -5,11 +5,13 @@
 #include <utility>
 
 #include "bench_live.h"
+#include "report/floor_parts.h"
 #include "reprise/torch/errors.h"
 #include "reprise/trace/error.h"
 #include "training_sides.h"
 
 namespace reprise::benchmarks {
+using namespace internal;
 namespace {
 
 constexpr Bytes precision = 1000;  // the last step of the search is this part of the budget
@@ -66,6 +68,11 @@ class Search {
     }
     high_ = budget;
     report_.peak = sample.peak;
+    if (const auto trace = session.trace()) {
+      const Blocker floor = floor_of(*trace);
+      report_.floor = floor.bytes - report_.level;
+      report_.floor_set_by = describe_floor(*trace, floor);
+    }
     std::cerr << "point " << report_.points << ": " << budget << " kept\n";
   }
 

@@ -71,8 +71,7 @@ wrong, and nothing grows without a bound.
 - **Other threads allocate.** Their bytes count, and their allocations may make this thread's steps
   forget. The thread that asks for more than there is gets the `BudgetError`.
 - **Other threads train**, in sessions of their own, in the same one, or without any. While two
-  steps are open, the smaller budget holds and the online policy decides; plans are followed again
-  when a step is alone.
+  steps are open, the smaller budget holds, and each follows a plan for its share of it.
 - **Locks of others** (a generator's, Python's, or a pool's that the deleter of a tensor's memory
   takes) may be held around any call of LibTorch: Reprise never waits for one while it holds its
   own. `src/torch/arbiter.h` states the order, and debug builds check it.

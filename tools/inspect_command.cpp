@@ -24,7 +24,8 @@ constexpr const char* summary = "show what is in a trace: counts, bytes, what se
 
 constexpr const char* description =
     "Counts operators, moments, events and values. Names the moment at which keeping everything has most bytes live "
-    "and the largest values there, the floor that no plan can go below, and the values that cannot be rebuilt. "
+    "and the largest values there, the floor that no plan can go below and what sets it, and the values that cannot "
+    "be rebuilt. "
     "Lists the ten values that are worth most to forget: many bytes, unused for long, cheap to rebuild.\n"
     "With --perfetto, also writes the step as a timeline for ui.perfetto.dev or chrome://tracing: operators, "
     "replays, packing, live bytes and the budget. The timeline is that of PLAN, or else of keeping everything.";
@@ -43,7 +44,9 @@ Exit codes:
 constexpr const char* json_help =
     "Print the result as one JSON object on one line and nothing else: name, operators, moments, events, values, "
     "outside_values, value_bytes, outside_bytes, largest_other_bytes, keep_everything_peak_bytes, floor_bytes, "
-    "floor, cost, event_cost, tiers, peak {moment, name, bytes, other_bytes, workspace_bytes, values}, worth_most "
+    "floor {moment, name, bytes, proven, values, needed_bytes, made_bytes, workspace_bytes, held_bytes, fixed_bytes, "
+    "other_bytes}, cost, event_cost, tiers, peak {moment, name, bytes, other_bytes, workspace_bytes, values}, "
+    "worth_most "
     "[{value, bytes, maker, from_moment, until_moment, unused_cost, rebuild_cost, replays, at_peak}, ...], fixed "
     "{count, bytes, values}.";
 

@@ -125,8 +125,13 @@ py::dict facts_of(const std::string& text) {
   py::list pinned;
   for (const auto& [what, bytes] : found->pinned) pinned.append(py::make_tuple(what, bytes));
   result["pinned"] = pinned;
-  result["smallest_feasible"] =
-      found->smallest_feasible ? py::object(py::int_(*found->smallest_feasible)) : py::object(py::none());
+  const auto or_none = [](const std::optional<Bytes>& bytes) {
+    return bytes ? py::object(py::int_(*bytes)) : py::object(py::none());
+  };
+  result["smallest_feasible"] = or_none(found->smallest_feasible);
+  result["floor"] = or_none(found->floor);
+  result["floor_set_by"] = found->floor_set_by;
+  result["where"] = found->where;
   return result;
 }
 

@@ -23,7 +23,7 @@ _HEARD = "reprise/budget_error_heard"  # by how many ranks
 _INTERVAL = 0.25  # seconds between two looks
 _PATIENCE = 10.0  # seconds that a rank with an error waits for others to hear of it
 
-_FACTS = ("budget", "live", "requested", "pinned", "smallest_feasible")
+_FACTS = ("budget", "live", "requested", "pinned", "smallest_feasible", "floor", "floor_set_by", "where")
 
 
 class Group:

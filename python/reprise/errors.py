@@ -23,6 +23,9 @@ class BudgetError(SessionError):
         requested: the bytes of this allocation.
         pinned: the owners of the live bytes, as (what, bytes), largest first.
         smallest_feasible: the smallest budget with a proven plan, or None if none is known.
+        floor: no plan can do with less, or None if that is not known.
+        floor_set_by: the moment that sets the floor, and what it needs.
+        where: the operator, or the node of backward, that was under way.
         rank: the process that could not keep its budget, if several train together (`reprise.distributed`).
     """
 
@@ -31,6 +34,9 @@ class BudgetError(SessionError):
     requested: int | None = None
     pinned: list[tuple[str, int]] = []
     smallest_feasible: int | None = None
+    floor: int | None = None
+    floor_set_by: str = ""
+    where: str = ""
     rank: int | None = None
 
     def __init__(self, *args: object) -> None:

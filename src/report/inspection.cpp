@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "report/events.h"
+#include "report/floor_parts.h"
 #include "report/idle.h"
 #include "reprise/trace/timeline.h"
 
@@ -147,7 +149,6 @@ void find_fixed(const Trace& trace, Inspection& inspection) {
 
 void count_everything(const Trace& trace, Inspection& inspection) {
   inspection.name = trace.name;
-  inspection.operators = trace.operators.size();
   inspection.moments = trace.moments.size();
   inspection.values = trace.values.size();
   for (const Value& value : trace.values) {
@@ -156,12 +157,13 @@ void count_everything(const Trace& trace, Inspection& inspection) {
     ++inspection.outside;
     inspection.outside_bytes += value.bytes;
   }
-  for (const Moment& moment : trace.moments) {
-    inspection.largest_other = std::max(inspection.largest_other, moment.other);
-    if (moment.runs) continue;
+  for (Id m = 0; m < trace.moment_count(); ++m) {
+    inspection.largest_other = std::max(inspection.largest_other, trace.moments[m].other);
+    if (!is_event(trace, m)) continue;
     ++inspection.events;
-    inspection.event_cost += moment.cost;
+    inspection.event_cost += trace.cost(m);
   }
+  inspection.operators = inspection.moments - inspection.events;
   inspection.cost = trace.total_cost();
 }
 
@@ -178,6 +180,7 @@ Inspection inspect(const Trace& trace) {
   const Plan everything = keep_everything(trace);
   inspection.keep_everything_peak = everything.budget;
   inspection.floor = floor_of(trace);
+  inspection.floor_parts = parts_of_floor(trace, inspection.floor);
   inspection.peak = find_peak(trace, everything);
   find_fixed(trace, inspection);
   const auto peak_moment = inspection.peak ? std::optional(inspection.peak->moment) : std::nullopt;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "report/floor_parts.h"
 #include "report/words.h"
 #include "reprise/report/inspection.h"
 #include "reprise/trace/amount.h"
@@ -89,9 +90,9 @@ std::string peaks(const Trace& trace, const Inspection& inspection) {
                                      describe_moment(trace, peak->moment), also));
     text += line("", "the largest values then:") + largest(trace, peak->values);
     const Blocker& floor = inspection.floor;
-    text += line("floor",
-                 fmt::format("{} ({} of the peak), set by {}: no plan whatsoever needs less", format_bytes(floor.bytes),
-                             share_of(floor.bytes, peak->bytes), describe_moment(trace, floor.moment)));
+    text += line("floor", fmt::format("{} ({} of the peak): no plan whatsoever needs less", format_bytes(floor.bytes),
+                                      share_of(floor.bytes, peak->bytes)));
+    text += line("set by", describe_floor(trace, floor));
   }
   return text + fixed(trace, inspection);
 }

@@ -157,6 +157,14 @@ std::string json_line(const Trace& trace, const Inspection& inspection) {
             {"workspace_bytes", inspection.peak->workspace},
             {"values", value_list(trace, inspection.peak->values)}};
   }
+  Json floor = blocker_record(trace, inspection.floor);
+  const FloorParts& parts = inspection.floor_parts;
+  floor.update({{"needed_bytes", parts.needed},
+                {"made_bytes", parts.made},
+                {"workspace_bytes", parts.workspace},
+                {"held_bytes", parts.held},
+                {"fixed_bytes", parts.fixed},
+                {"other_bytes", parts.other}});
   Json worth_most = Json::array();
   for (const Inspection::Candidate& candidate : inspection.worth_most) {
     Json record = value_record(trace, candidate.value);
@@ -179,7 +187,7 @@ std::string json_line(const Trace& trace, const Inspection& inspection) {
                    {"largest_other_bytes", inspection.largest_other},
                    {"keep_everything_peak_bytes", inspection.keep_everything_peak},
                    {"floor_bytes", inspection.floor.bytes},
-                   {"floor", blocker_record(trace, inspection.floor)},
+                   {"floor", std::move(floor)},
                    {"cost", inspection.cost},
                    {"event_cost", inspection.event_cost},
                    {"tiers", std::move(tiers)},

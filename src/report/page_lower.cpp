@@ -80,8 +80,9 @@ std::string floor_part(const PageData& data) {
   const Trace& trace = data.trace;
   const Blocker& floor = data.inspection.floor;
   if (trace.moments.empty()) return paragraph("Nothing runs, so nothing is needed.");
-  const Bytes other = trace.moments[floor.moment].other, workspace = trace.workspace(floor.moment);
-  const Bytes values = std::max<Bytes>(0, floor.bytes - other - workspace);
+  const FloorParts& parts = data.inspection.floor_parts;
+  const Bytes other = parts.other, workspace = parts.workspace;
+  const Bytes values = parts.needed + parts.made + parts.held + parts.fixed;
   std::string text = fmt::format(
       "<p>No plan whatsoever needs less than {} ({} of everything). That is set by {}, with {} of values{} and {} of "
       "other bytes at once.</p>\n",

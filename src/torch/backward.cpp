@@ -7,7 +7,6 @@
 
 #include "torch/arbiter.h"
 #include "torch/automatic.h"
-#include "torch/follower.h"
 #include "torch/recorder.h"
 #include "torch/saved.h"
 #include "torch/thread_state.h"
@@ -31,10 +30,6 @@ class InBackward {
       const Arbiter lock;
       recording_->begin_backward();
       Journal& journal = recording_->journal();
-      if (create_graph) {
-        journal.give_up("backward was recorded to be differentiated again");
-        if (recording_->plan()) diverge(*recording_, "backward is to be differentiated again");
-      }
       watched = journal.observing() || journal.measuring_other() || recording_->plan();
       if (!watched) journal.lose_count();
     }

@@ -154,12 +154,12 @@ void Bridge::add_moments(const Period& period) {
       moment.name = seen.event_names[m];
       events_[m] = seen.moments[m].name;
       moment.cost = static_cast<double>(seen.moments[m].cost);
-      moment.other = std::max(moment.other, other.within);
       for (const Id value : seen.needs[m]) {
         if (value_of_[value] >= 0) moment.needs.push_back(value_of_[value]);
       }
       std::sort(moment.needs.begin(), moment.needs.end());
       moment.needs.erase(std::unique(moment.needs.begin(), moment.needs.end()), moment.needs.end());
+      if (const Bytes workspace = other.within - moment.other; workspace > 0) run_event(moment, workspace);
       continue;
     }
     const Id op = seen.moments[m].op;
@@ -189,6 +189,22 @@ void Bridge::add_moments(const Period& period) {
     const Id until = seen.moment_of[next] - (taker_[next] == no_operator ? 1 : 0);
     for (Id m = seen.moment_of[op] + 1; m <= until; ++m) trace_.moments[m].other += bytes;
   }
+}
+
+// A node of backward that has bytes of its own while it runs, gradients above all, is an operator that only has
+// effects. An event would have them also while values are rebuilt for it, when they are not there yet.
+void Bridge::run_event(Moment& moment, Bytes workspace) {
+  Operator node;
+  node.name = std::move(moment.name);
+  node.inputs = std::move(moment.needs);
+  node.cost = moment.cost;
+  node.workspace = workspace;
+  node.replayable = false;
+  const Bytes between = moment.other;
+  moment = Moment{};
+  moment.runs = static_cast<Id>(trace_.operators.size());
+  moment.other = between;
+  trace_.operators.push_back(std::move(node));
 }
 
 void Bridge::add_packing(const Period& period) {

@@ -1,8 +1,9 @@
 // The bridge: from what was seen in a period to a trace, and from a plan of that trace to a script.
 //
-// The trace has one moment for each operator and each event. Values are those that can be rebuilt; everything else is
-// other bytes. Operators that work in place on a value that nobody else needs are one operator of the trace together
-// with the one that made it: replayed together, the second takes over what the first has made.
+// The trace has one moment for each operator and each event; an event that needs bytes of its own while it runs is an
+// operator that makes nothing and runs once. Values are those that can be rebuilt; everything else is other bytes.
+// Operators that work in place on a value that nobody else needs are one operator of the trace together with the one
+// that made it: replayed together, the second takes over what the first has made.
 #pragma once
 
 #include <memory>
@@ -28,6 +29,7 @@ class Bridge {
   void add_values(const Period&);
   void add_operators(const Period&);
   void add_moments(const Period&);
+  void run_event(Moment&, Bytes workspace);
   void add_takeovers(const Period&);
   void add_packing(const Period&);
 

@@ -37,7 +37,8 @@ std::string pinned(const std::vector<BudgetError::Pinned>& all) {
 
 std::string sentence(const BudgetError::Facts& facts) {
   std::string text = "[budget] " + exact(facts.live + facts.requested) + " are needed (" + std::to_string(facts.live) +
-                     " live and not forgettable + " + std::to_string(facts.requested) + " requested), the budget is " +
+                     " live and not forgettable + " + std::to_string(facts.requested) + " requested)" +
+                     (facts.where.empty() ? "" : " in " + printable(facts.where)) + ", the budget is " +
                      exact(facts.budget) + pinned(facts.pinned);
   if (facts.kept_by_policy > 0) {
     text += "; the policy contradicts the budget by " + exact(facts.live + facts.requested - facts.budget) +
@@ -45,6 +46,9 @@ std::string sentence(const BudgetError::Facts& facts) {
   }
   if (facts.smallest_feasible) {
     text += "; the smallest budget with a proven plan is " + exact(*facts.smallest_feasible);
+  }
+  if (facts.floor) {
+    text += "; no plan can do with less than " + exact(*facts.floor) + ", because of " + printable(facts.floor_set_by);
   }
   return text;
 }

@@ -32,6 +32,12 @@ void execute(Recording& recording, const Script& script, const Script::Step& ste
       return;
     }
     case Script::Step::Kind::unpack: return unpack_for_plan(recording, step.target);
+    case Script::Step::Kind::unpack_last: {
+      unpack_for_plan(recording, step.target);
+      const Arbiter lock;
+      recording.values().drop_packed(step.target);
+      return;
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 #include "torch/journal.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "torch/meter.h"
 
@@ -29,10 +30,27 @@ void Journal::take_over_other_bytes(const Period& left) {
   for (std::size_t m = measured; m < other_.size(); ++m) other_[m] = left.other[m];
 }
 
+// What a node of backward was given goes right after the node has ended. By the time that values are rebuilt for the
+// next one, it is gone: what was there in between counts as if the node had had it.
 void Journal::begin(ObservedMoment moment) {
+  in_event_ = moment.op == no_operator;
+  const bool after_event = std::exchange(after_event_, in_event_);
+  if (measuring_other_) {
+    Bytes between = meter::take_other_peak();
+    if (after_event && other_.size() == static_cast<std::size_t>(moment_) && moment_ > 0) {
+      other_.back().within = std::max(other_.back().within, between);
+      between = meter::other();
+    }
+    other_.push_back({between, 0});
+  }
+  if (in_event_) event_ = moment_;
   ++moment_;
-  if (measuring_other_) other_.push_back({meter::take_other_peak(), 0});
   if (observing_) seen_.moments.push_back(moment);
+}
+
+void Journal::end_event(float cost) {
+  end_moment(cost);
+  in_event_ = false;
 }
 
 void Journal::end_moment(float cost) {
@@ -49,9 +67,9 @@ void Journal::made(Id value) {
 }
 
 void Journal::needed(Id value) {
-  if (!observing_ || seen_.moments.empty()) return;
+  if (!observing_ || event_ >= static_cast<Id>(seen_.moments.size())) return;
   seen_.needs.resize(seen_.moments.size());
-  seen_.needs.back().push_back(value);
+  seen_.needs[event_].push_back(value);
 }
 
 bool Journal::knows_form_of(Id value) const {

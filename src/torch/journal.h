@@ -42,6 +42,10 @@ class Journal {
   template <class Held>
   void begin_event(const char* name, std::uint64_t hash, std::size_t values, Held&& held);
   void end_moment(float cost);
+  // A node of backward has begun, and neither it nor its moment has ended: an operator in it begins a moment of its
+  // own.
+  [[nodiscard]] bool in_event() const { return in_event_; }
+  void end_event(float cost);
   // What an operator made is a value now, not one of the other bytes.
   void end_operator();
 
@@ -86,6 +90,9 @@ class Journal {
   const char* unplannable_ = nullptr;
   bool lost_count_ = false;
   Id moment_ = 0;
+  bool after_event_ = false;  // the last moment that began was one
+  bool in_event_ = false;     // and has not ended
+  Id event_ = 0;              // the moment of the last one
   Observations seen_;
   std::vector<float> costs_;       // by operator, CPU microseconds
   std::vector<OtherBytes> other_;  // by moment, if measured

@@ -17,7 +17,8 @@ struct ObservedMoment {
   float cost = 0;          // CPU microseconds
 };
 
-// The most other bytes between the moment before and this one, and while it ran.
+// The most other bytes between the moment before and this one, and while it ran. After an event, what is there when
+// this moment begins, and what was there in between is the event's.
 struct OtherBytes {
   Bytes between = 0, within = 0;
 };

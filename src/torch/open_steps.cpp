@@ -9,6 +9,7 @@ namespace reprise::internal {
 void OpenSteps::open(const Rules& rules) {
   if (open_.empty()) {
     meter::mark_peak();
+    level_ = meter::other();
     reserve_ = 0;
   }
   open_.push_back(&rules);
@@ -28,6 +29,13 @@ void OpenSteps::keep_only(const Rules* rules) {
 
 bool OpenSteps::any_of(const Rules& rules) const {
   return std::find(open_.begin(), open_.end(), &rules) != open_.end();
+}
+
+// With other bytes O, plans for shares of L + (B - L) / n have values of at most (B - L) / n + L - O each: together
+// with O that is no more than B, because O is never less than L.
+Bytes OpenSteps::share(Bytes budget, int steps) const {
+  if (steps <= 1 || budget == no_limit || level_ >= budget) return budget;
+  return level_ + (budget - level_) / steps;
 }
 
 void OpenSteps::reserve(Bytes bytes) {

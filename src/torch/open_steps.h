@@ -17,8 +17,10 @@ class OpenSteps {
   void keep_only(const Rules*);
 
   [[nodiscard]] bool any_of(const Rules&) const;
-  // A plan counts on all bytes: beside another step, only the online policy is safe.
-  [[nodiscard]] bool only_one() const { return open_.size() == 1; }
+  [[nodiscard]] int count() const { return static_cast<int>(open_.size()); }
+  // What the plan of a step under this budget may count on if so many are open: of what is not in use before the first
+  // of them begins, each has the same part. Values of other steps are not among the other bytes that a plan knows of.
+  [[nodiscard]] Bytes share(Bytes budget, int steps) const;
 
   // Bytes that are to stay free for packing while no plan accounts for them: so many, or at least so many.
   void reserve(Bytes);
@@ -28,6 +30,7 @@ class OpenSteps {
   void set_limit() const;
 
   std::vector<const Rules*> open_;
+  Bytes level_ = 0;  // other bytes when the first of them began
   Bytes reserve_ = 0;
 };
 

@@ -2,8 +2,6 @@
 
 #include <span>
 
-#include "torch/meter.h"
-
 namespace reprise::internal {
 
 std::optional<PackedForm> form_of_contents(const c10::StorageImpl& storage, at::ScalarType dtype) {
@@ -13,12 +11,18 @@ std::optional<PackedForm> form_of_contents(const c10::StorageImpl& storage, at::
                   c10::isIntegralType(dtype, false));
 }
 
-std::shared_ptr<const PackedCopy> PackedCopy::of(const PackedForm& form, const c10::Storage& storage) {
+// Tracked before it is charged and until it is discharged: its bytes are never among the other ones, not for a moment.
+std::shared_ptr<const PackedCopy> PackedCopy::of(const PackedForm& form, const c10::Storage& storage, Account account) {
   if (storage.nbytes() != form.plain_bytes()) return nullptr;
   const std::shared_ptr<PackedCopy> copy(new PackedCopy);
-  const Bytes charged = meter::counted(form.bytes());
-  if (!meter::charge(charged)) return nullptr;
-  copy->charged_ = charged;
+  meter::Header charged;
+  charged.bytes = meter::counted(form.bytes());
+  if (account == Account::plan) meter::track(charged);
+  if (!meter::charge(charged.bytes)) {
+    meter::untrack(charged);
+    return nullptr;
+  }
+  copy->account_ = charged;
   copy->form_ = form;
   copy->data_ = std::make_unique_for_overwrite<std::byte[]>(form.bytes());
   const std::span plain{static_cast<const std::byte*>(storage.data()), storage.nbytes()};
@@ -27,7 +31,8 @@ std::shared_ptr<const PackedCopy> PackedCopy::of(const PackedForm& form, const c
 }
 
 PackedCopy::~PackedCopy() {
-  meter::discharge(charged_);
+  meter::discharge(account_.bytes);
+  meter::untrack(account_);
 }
 
 void PackedCopy::restore(const c10::Storage& storage) const {

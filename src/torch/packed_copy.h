@@ -10,6 +10,7 @@
 
 #include "reprise/store/packing.h"
 #include "reprise/trace/trace.h"
+#include "torch/meter.h"
 
 namespace reprise::internal {
 
@@ -21,13 +22,15 @@ inline constexpr double pack_cost = 0.75e-4, unpack_cost = 1.0e-4;
 
 class PackedCopy {
  public:
+  // Whether a plan accounts for it; else it is among the other bytes.
+  enum class Account : std::uint8_t { plan, other };
   // Nothing if the contents do not fit the form or there is no room for the copy. Whoever unpacks it shares it.
-  static std::shared_ptr<const PackedCopy> of(const PackedForm&, const c10::Storage&);
+  static std::shared_ptr<const PackedCopy> of(const PackedForm&, const c10::Storage&, Account);
   ~PackedCopy();
   PackedCopy(const PackedCopy&) = delete;
   PackedCopy& operator=(const PackedCopy&) = delete;
 
-  [[nodiscard]] Bytes bytes() const { return charged_; }
+  [[nodiscard]] Bytes bytes() const { return account_.bytes; }
   [[nodiscard]] std::size_t plain_bytes() const { return form_.plain_bytes(); }
   void restore(const c10::Storage&) const;
 
@@ -35,7 +38,7 @@ class PackedCopy {
   PackedCopy() = default;
   PackedForm form_;
   std::unique_ptr<std::byte[]> data_;
-  Bytes charged_ = 0;
+  meter::Header account_;  // as if it were a tensor
 };
 
 }  // namespace reprise::internal

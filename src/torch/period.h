@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -35,10 +36,12 @@ struct Period {
   bool given = false;                      // by the user: never replaced
   bool infeasible = false;                 // no plan was found for `budget`
   std::optional<Bytes> smallest_feasible;  // if infeasible
-  std::optional<Bytes> kept_peak;          // if nothing were forgotten, once it was asked for
-  int planned_with = 0;                    // `measured` when it was planned
-  double searched_for = 0;                 // seconds that the last search for a plan was allowed to take
-  bool planning = false;                   // a job is under way
+  std::optional<Bytes> floor;              // likewise: no plan can do with less
+  std::string floor_set_by;
+  std::optional<Bytes> kept_peak;  // if nothing were forgotten, once it was asked for
+  int planned_with = 0;            // `measured` when it was planned
+  double searched_for = 0;         // seconds that the last search for a plan was allowed to take
+  bool planning = false;           // a job is under way
   Bytes spare = 0;  // what the script leaves free of the budget at the tightest moment, with `other`; below
                     // zero: the other bytes have outgrown it
   Bytes spare_when_planned = 0;  // the same, when it was made

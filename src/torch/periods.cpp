@@ -65,7 +65,7 @@ std::shared_ptr<Recording> Periods::begin() {
 }
 
 std::shared_ptr<Recording> Periods::begin(std::shared_ptr<Period> followed) {
-  rules_->smallest_feasible(smallest_feasible());
+  rules_->smallest(smallest());
   auto recording = std::make_shared<Recording>(rules_, std::move(followed), first_in_step_);
   if (const auto& period = recording->period()) {
     process().steps().reserve(recording->plan() ? 0 : largest_packed(period->seen));
@@ -133,11 +133,12 @@ void Periods::learn_from(Recording& r) {
   period.see_other(r.journal().other());
 }
 
-std::optional<Bytes> Periods::smallest_feasible() const {
-  for (auto period = known_.all().rbegin(); period != known_.all().rend(); ++period) {
-    if ((*period)->infeasible) return (*period)->smallest_feasible;
+SmallestBudget Periods::smallest() const {
+  for (auto known = known_.all().rbegin(); known != known_.all().rend(); ++known) {
+    const Period& period = **known;
+    if (period.infeasible) return {period.smallest_feasible, period.floor, period.floor_set_by};
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace reprise::internal

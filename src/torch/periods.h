@@ -33,8 +33,8 @@ class Periods {
   // It has ended: what was seen is remembered. Returns the period; nullptr: nothing to be remembered.
   std::shared_ptr<Period> end(Recording&);
 
-  // The smallest budget with a proven plan, if planning found none for this one.
-  [[nodiscard]] std::optional<Bytes> smallest_feasible() const;
+  // What is known about the smallest budget, if planning found no plan for this one.
+  [[nodiscard]] SmallestBudget smallest() const;
 
  private:
   [[nodiscard]] std::shared_ptr<Period> guess() const;

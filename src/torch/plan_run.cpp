@@ -7,9 +7,10 @@ namespace reprise::internal {
 namespace {
 
 bool usable(const Period& period, const Rules& rules) {
-  if (!period.script || rules.forgets_everything() || !process().steps().only_one()) return false;
-  if (period.given) return period.script->peak <= rules.budget();
-  return rules.budget() != no_limit && period.script->peak <= rules.budget();
+  if (!period.script || rules.forgets_everything()) return false;
+  if (rules.budget() == no_limit && !period.given) return false;
+  const OpenSteps& steps = process().steps();
+  return period.script->peak <= steps.share(rules.budget(), steps.count());
 }
 
 }  // namespace

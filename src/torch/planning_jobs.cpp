@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "report/floor_parts.h"
 #include "torch/arbiter.h"
 #include "torch/bridge.h"
 #include "torch/clock.h"
@@ -42,6 +43,7 @@ PlanResult make_plan_with_slack(const Trace& trace, PlanOptions options) {
 struct Outcome {
   PlanResult result;
   std::shared_ptr<const Script> script;  // if there is a plan
+  std::string floor_set_by;              // if there is none
   std::string failure;                   // of planning itself
 };
 
@@ -62,6 +64,8 @@ Outcome make(const Period& known, const PlanOptions& options, bool pack, const s
     }
     if (result.has_plan()) {
       outcome.script = bridge.script(result.plan, simulate(bridge.trace(), result.plan), result.gap());
+    } else {
+      outcome.floor_set_by = describe_floor(bridge.trace(), floor_of(bridge.trace()));
     }
   } catch (const std::exception& error) {
     outcome.failure = error.what();
@@ -174,6 +178,8 @@ void PlanningJobs::plan(const std::shared_ptr<Period>& period, Bytes budget, dou
   if (period->given) return;
   period->infeasible = !outcome.script;
   period->smallest_feasible = result.smallest_feasible;
+  period->floor = outcome.script ? std::nullopt : std::optional(result.floor);
+  period->floor_set_by = outcome.floor_set_by;
   if (outcome.script) {
     period->use(std::move(outcome.script), std::move(outcome.result.plan));
   } else {

@@ -16,6 +16,19 @@
 namespace reprise::internal {
 namespace {
 
+// What is under way in a recording; empty: nothing that it knows of.
+std::string under_way(const Recording& r) {
+  if (r.call()) {
+    const Id op = r.course().next();
+    return "operator " + std::to_string(op) + " '" + r.course().recipes().operators[op].info->name + "'";
+  }
+  const Id event = r.journal().moment() - 1;
+  if (!r.in_backward() || event < 0) return "";
+  const auto& names = r.period() ? r.period()->seen.event_names : r.journal().seen().event_names;
+  if (static_cast<std::size_t>(event) >= names.size() || names[event].empty()) return "";
+  return "moment " + std::to_string(event) + " '" + names[event] + "'";
+}
+
 [[noreturn]] void throw_budget_error(Bytes wanted) {
   BudgetError::Facts facts;
   facts.budget = meter::limit();
@@ -41,7 +54,13 @@ namespace {
           values.bytes(v);
       known += values.bytes(v);
     }
-    if (const auto smallest = r->rules().smallest_feasible()) facts.smallest_feasible = smallest;
+    const SmallestBudget& smallest = r->rules().smallest();
+    if (smallest.feasible) facts.smallest_feasible = smallest.feasible;
+    if (smallest.floor) {
+      facts.floor = smallest.floor;
+      facts.floor_set_by = smallest.floor_set_by;
+    }
+    if (facts.where.empty()) facts.where = under_way(*r);
   }
   facts.pinned.push_back({"parameters, gradients and other bytes", facts.live - known});
   for (const auto& [what, bytes] : pinned) facts.pinned.push_back({what, bytes});
@@ -60,7 +79,7 @@ bool forget_until_it_fits(Bytes wanted) {
       continue;
     }
     if (meter::live() + wanted <= meter::limit()) return false;  // into the reserve
-    throw_budget_error(wanted);
+    if (!drop_a_packed_copy()) throw_budget_error(wanted);
   }
   return true;
 }

@@ -77,6 +77,17 @@ bool is_still_inside(ThreadState& here) {
   return here.met_inside;
 }
 
+// An operator of backward, which is to be differentiated again, is a moment of its own: the node that it belongs to has
+// asked for what it needs, and that was its moment.
+void end_node_around(Recording& r) {
+  {
+    const Arbiter lock;
+    if (!r.journal().in_event()) return;
+    r.journal().end_event(0);
+  }
+  execute_after(r, r.journal().moment() - 1);
+}
+
 std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& function) {
   ThreadState& here = this_thread();
   if (here.inside > 0) {
@@ -107,6 +118,7 @@ std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& funct
     ++here.inside;
     return context;
   }
+  end_node_around(r);
   execute_before(r, r.journal().moment());  // may run operators: not under the lock
   try {
     const Arbiter lock;
@@ -183,9 +195,10 @@ void on_node_end(const at::RecordFunction&, at::ObserverContext* given) {
   {
     const Arbiter lock;
     Journal& journal = r.journal();
+    if (!journal.in_event()) return;
     const double start = static_cast<NodeContext*>(given)->start;
     const double cost = journal.observing() ? wall_microseconds() - start - journal.rebuilding() : 0;
-    journal.end_moment(std::max(0.0f, static_cast<float>(cost)));
+    journal.end_event(std::max(0.0f, static_cast<float>(cost)));
   }
   execute_after(r, r.journal().moment() - 1);
 }

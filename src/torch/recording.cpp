@@ -145,7 +145,8 @@ void Recording::attach(SavedTensor& saved, Id value, c10::StorageImpl* storage) 
 
 void Recording::pack_at_once(Id value, const c10::StorageImpl& storage, at::ScalarType dtype) {
   if (!rules_->packs() || !values_.may_forget()) return;
-  if (const auto form = form_of_contents(storage, dtype); form && values_.pack(value, *form)) values_.let_go(value);
+  const auto form = form_of_contents(storage, dtype);
+  if (form && values_.pack(value, *form, PackedCopy::Account::other)) values_.let_go(value);
 }
 
 void Recording::observe_form(Id value, const c10::StorageImpl& storage, at::ScalarType dtype) {

@@ -97,8 +97,8 @@ c10::Storage Replay::take(Id value) {
   return slot.storage;
 }
 
-c10::Storage Replay::run_one(Id op, std::span<const std::pair<Id, c10::Storage>> inputs, Id output) {
-  for (const auto& [value, storage] : inputs) slots_[value].storage = storage;
+c10::Storage Replay::run_one(Id op, std::vector<std::pair<Id, c10::Storage>> inputs, Id output) {
+  for (auto& [value, storage] : inputs) slots_[value].storage = std::move(storage);
   {
     const Arbiter lock;
     for (const Reference& reference : r_.course().recipes().references_of(op)) {

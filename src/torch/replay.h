@@ -5,7 +5,6 @@
 // one to need it. No lock is held while an operator runs: what it needs is pinned by handles.
 #pragma once
 
-#include <span>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -47,8 +46,8 @@ class Replay {
   // Throws BudgetError, MismatchError, and what the operators throw.
   void run();
   [[nodiscard]] c10::Storage take(Id value);
-  // One operator, on inputs that the caller has brought.
-  [[nodiscard]] c10::Storage run_one(Id op, std::span<const std::pair<Id, c10::Storage>> inputs, Id output);
+  // One operator, on inputs that the caller has brought and does not hold any more: it may write into them.
+  [[nodiscard]] c10::Storage run_one(Id op, std::vector<std::pair<Id, c10::Storage>> inputs, Id output);
 
  private:
   struct Slot {

@@ -59,9 +59,9 @@ class FrugalReplay {
         continue;
       }
       if (++runs_ > most_runs_) return std::nullopt;
-      const Frame ready = std::move(frame);
+      Frame ready = std::move(frame);
       frames_.pop_back();
-      made = Replay(r_, keep_).run_one(ready.op, ready.inputs, ready.value);
+      made = Replay(r_, keep_).run_one(ready.op, std::move(ready.inputs), ready.value);
     }
     return made;
   }

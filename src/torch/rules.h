@@ -11,11 +11,19 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "reprise/torch/session.h"
 #include "torch/counters.h"
 
 namespace reprise::internal {
+
+// What is known about the smallest budget, once planning has found no plan for the one there is.
+struct SmallestBudget {
+  std::optional<Bytes> feasible = {};  // the smallest one with a proven plan
+  std::optional<Bytes> floor = {};     // no plan can do with less
+  std::string floor_set_by = "";
+};
 
 class Rules {
  public:
@@ -27,9 +35,8 @@ class Rules {
   // Of the step that is open, or was last.
   [[nodiscard]] Bytes budget() const { return budget_; }
   void budget(Bytes budget) { budget_ = budget; }
-  // The smallest budget with a proven plan, if planning found none for this one.
-  [[nodiscard]] std::optional<Bytes> smallest_feasible() const { return smallest_feasible_; }
-  void smallest_feasible(std::optional<Bytes> budget) { smallest_feasible_ = budget; }
+  [[nodiscard]] const SmallestBudget& smallest() const { return smallest_; }
+  void smallest(SmallestBudget known) { smallest_ = std::move(known); }
 
   // Whether anything may be forgotten at all; if so, what came from outside is held for the recipes.
   [[nodiscard]] bool may_forget() const { return always_forgets_ || forget_everything_ || budget_ != no_limit; }
@@ -58,7 +65,7 @@ class Rules {
   const bool pack_, forget_everything_;
   const Policy policy_;
   Bytes budget_ = no_limit;
-  std::optional<Bytes> smallest_feasible_;
+  SmallestBudget smallest_;
   bool always_forgets_ = false;
   std::set<std::pair<const OperatorInfo*, Id>> distrusted_;
   std::set<std::string> modules_;

@@ -20,6 +20,7 @@ struct Script {
       end,  // a drop after which nobody needs it any more
       pack,
       unpack,
+      unpack_last,  // and nobody needs the packed copy any more
     };
     Kind kind = Kind::drop;
     Id target = 0;  // a value; for replay an index into `replays`

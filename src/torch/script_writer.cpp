@@ -10,7 +10,8 @@ ScriptWriter::ScriptWriter(Script& script, Id moments, std::size_t values, Bytes
       moments_(moments),
       room_(static_cast<std::size_t>(moments), budget),
       first_drop_(values, moments),
-      last_drop_(values, script.steps.max_size()) {
+      last_drop_(values, script.steps.max_size()),
+      last_unpack_(values, script.steps.max_size()) {
   const auto count = static_cast<std::size_t>(moments);
   script.owned.assign(values, 0);
   script.last_drop.assign(values, -1);
@@ -54,11 +55,19 @@ void ScriptWriter::drop(Id value) {
   script_.steps.push_back({Script::Step::Kind::drop, value});
 }
 
+void ScriptWriter::end_copy(Id value) {
+  if (last_unpack_[value] < script_.steps.size()) {
+    script_.steps[last_unpack_[value]].kind = Script::Step::Kind::unpack_last;
+  }
+}
+
 void ScriptWriter::pack(Id value) {
+  end_copy(value);
   add_before_next({Script::Step::Kind::pack, value});
 }
 
 void ScriptWriter::unpack(Id value) {
+  last_unpack_[value] = script_.steps.size();
   add_before_next({Script::Step::Kind::unpack, value});
 }
 
@@ -66,6 +75,7 @@ void ScriptWriter::finish(std::span<const Id> values) {
   begin_before_next();
   script_.after[moments_] = static_cast<std::uint32_t>(script_.steps.size());
   for (const Id value : values) {
+    end_copy(value);
     if (last_drop_[value] < script_.steps.size()) script_.steps[last_drop_[value]].kind = Script::Step::Kind::end;
     if (script_.last_drop[value] < 0) script_.last_drop[value] = moments_;  // taken over, or never dropped
   }

@@ -20,7 +20,8 @@ class ScriptWriter {
   void pack(Id value);
   void unpack(Id value);
 
-  // After the last action: the last drop of each of these values is its end.
+  // After the last action: the last drop of each of these values is its end, and its packed copies go with the last
+  // unpacking of each.
   void finish(std::span<const Id> values);
 
   // The moment after which the plan drops it for the first time; never: behind the last one.
@@ -31,6 +32,7 @@ class ScriptWriter {
  private:
   void add_before_next(Script::Step);
   void begin_before_next();
+  void end_copy(Id value);
 
   Script& script_;
   const Id moments_;
@@ -38,7 +40,7 @@ class ScriptWriter {
   bool right_after_ = true;  // only drops since then
   std::vector<Bytes> room_;
   std::vector<Id> first_drop_;
-  std::vector<std::size_t> last_drop_;  // by value: its index among the steps
+  std::vector<std::size_t> last_drop_, last_unpack_;  // by value: its index among the steps
 };
 
 }  // namespace reprise::internal

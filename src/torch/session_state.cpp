@@ -1,6 +1,7 @@
 #include "torch/session_state.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "torch/arbiter.h"
@@ -65,14 +66,24 @@ bool SessionState::begin_step() {
   rules_->counters().step_begins();
   periods_.begin_step();
   process().steps().open(*rules_);
+  see_open_steps();
   return recorded;
 }
 
 void SessionState::end_step(double seconds) {
+  see_open_steps();
   process().steps().close(*rules_);
   rules_->counters().step_ends(seconds, meter::peak(), periods_.followed_plans());
   jobs_->budget().trained(seconds);
   periods_.end_step();
+}
+
+void SessionState::see_open_steps() {
+  constexpr int lately = 32;  // beginnings and ends of steps
+  const int open = process().steps().count();
+  if (open < side_by_side_ && ++since_so_many_ < lately) return;
+  side_by_side_ = open;
+  since_so_many_ = 0;
 }
 
 // ---- periods -------------------------------------------------------------------------------------------------------
@@ -94,7 +105,15 @@ void SessionState::end_period(Recording& recording) {
 // ---- planning ------------------------------------------------------------------------------------------------------
 
 void SessionState::ask_for_plan(const std::shared_ptr<Period>& period, Bytes budget) {
-  jobs_->ask_for(period, budget, periods_.known().new_in_a_row());
+  jobs_->ask_for(period, planned_share(budget), periods_.known().new_in_a_row());
+}
+
+// It stays what it is where little has changed, and the plans with it.
+Bytes SessionState::planned_share(Bytes budget) {
+  constexpr Bytes little = 32;  // a part of the budget
+  const Bytes share = process().steps().share(budget, side_by_side_);
+  if (share == budget || share_ > budget || std::abs(share - share_) > budget / little) share_ = share;
+  return share_;
 }
 
 void SessionState::follow(Plan plan) {
@@ -132,7 +151,7 @@ Summary SessionState::summary() const {
   summary.planning = jobs_->under_way();
   summary.planning_seconds = jobs_->budget().cost();
   summary.planning_saved_seconds = jobs_->budget().saved();
-  summary.smallest_feasible = periods_.smallest_feasible();
+  summary.smallest_feasible = periods_.smallest().feasible;
   for (const auto& period : periods_.known().all()) summary.plans += period->script != nullptr ? 1 : 0;
   const auto period = periods_.longest();
   if (!period) return summary;

@@ -50,6 +50,8 @@ class SessionState final : public Source {
 
  private:
   [[nodiscard]] bool would_record() const;
+  void see_open_steps();
+  [[nodiscard]] Bytes planned_share(Bytes budget);
   void ask_for_plan(const std::shared_ptr<Period>&, Bytes budget);
 
   SessionOptions options_;
@@ -58,6 +60,9 @@ class SessionState final : public Source {
   const std::shared_ptr<PlanningJobs> jobs_;
   Periods periods_;
   int since_recorded_ = 0;  // steps that ran plainly, since the last one that was recorded
+  int side_by_side_ = 1;    // the most steps that were open at once lately
+  int since_so_many_ = 0;   // steps since there were so many
+  Bytes share_ = 0;         // of the budget, that plans are made for
 };
 
 }  // namespace reprise::internal

@@ -135,12 +135,12 @@ void Values::take_fingerprints(Id value, const c10::Storage& contents) {
   }
 }
 
-bool Values::pack(Id value, const PackedForm& form) {
+bool Values::pack(Id value, const PackedForm& form, PackedCopy::Account account) {
   LiveValue& live = live_[value];
   if (live.packed) return true;
   if (!live.kept) return false;
   const double start = thread_microseconds();
-  auto copy = PackedCopy::of(form, live.kept);
+  auto copy = PackedCopy::of(form, live.kept, account);
   rules_.counters().packing(thread_microseconds() - start);
   if (!copy) return false;
   rules_.counters().packed(bytes(value), copy->bytes());

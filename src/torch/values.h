@@ -101,8 +101,9 @@ class Values {
   void forget(Id value);
   // The contents are about to go: a fingerprint for those who wait for them, if it is to be verified.
   void take_fingerprints(Id value, const c10::Storage& contents);
-  // Packs it; the storage is kept. False: it does not pack, or there is no room.
-  bool pack(Id value, const PackedForm&);
+  // Packs it; the storage is kept. False: it does not pack, or there is no room. The copy is among the other bytes if
+  // no plan is told of it.
+  bool pack(Id value, const PackedForm&, PackedCopy::Account account = PackedCopy::Account::plan);
 
   // Whether the recipe of a pending value, directly or not, needs this one.
   [[nodiscard]] bool needed(Id value);

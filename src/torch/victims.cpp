@@ -93,6 +93,26 @@ bool forget_a_victim() {
   return true;
 }
 
+bool drop_a_packed_copy() {
+  Recording* of = nullptr;
+  Id largest = no_value;
+  Bytes bytes = 0;
+  for (Recording* const r : process().recordings().all()) {
+    const Values& values = r->values();
+    if (!values.may_forget()) continue;
+    for (Id v = 0; v < static_cast<Id>(values.size()); ++v) {
+      const auto& packed = values.packed(v);
+      if (!packed || packed.use_count() > 1 || packed->bytes() <= bytes || !values.rebuildable(v)) continue;
+      of = r;
+      largest = v;
+      bytes = packed->bytes();
+    }
+  }
+  if (!of) return false;
+  of->values().drop_packed(largest);
+  return true;
+}
+
 bool reconsider_victims() {
   bool any = false;
   for (Recording* const r : process().recordings().all()) {

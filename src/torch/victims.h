@@ -11,6 +11,10 @@ namespace reprise::internal {
 // Packs or forgets the value with the lowest score. False: there is none.
 [[nodiscard]] bool forget_a_victim();
 
+// Drops the largest packed copy of a value that can be rebuilt, too. False: there is none. The last resort: such a copy
+// has few bytes, and saves the rebuilding of many.
+[[nodiscard]] bool drop_a_packed_copy();
+
 // Candidates that were in use when they were looked at are candidates again. False: there are none.
 [[nodiscard]] bool reconsider_victims();
 

@@ -144,6 +144,43 @@ TEST(Inspection, TheInterpreterAgreesWithWhatRebuildingCosts) {
   EXPECT_GT(checked, 100);
 }
 
+TEST(Inspection, SaysWhatSetsTheFloor) {
+  SmallTrace small;
+  const Id weights = small.outside(50, Stretch{0, 2});
+  small.run({weights}, {10});
+  small.trace.operators[0].replayable = false;
+  small.run({weights}, {4});
+  small.run({2}, {20}, 1, 30);
+  small.event({1});
+  small.trace.moments[2].other = 7;
+  const Inspection inspection = inspect(small.trace);
+  EXPECT_EQ(inspection.floor.moment, 2);
+  EXPECT_EQ(inspection.floor_parts.needed, 4);
+  EXPECT_EQ(inspection.floor_parts.made, 20);
+  EXPECT_EQ(inspection.floor_parts.workspace, 30);
+  EXPECT_EQ(inspection.floor_parts.held, 50);
+  EXPECT_EQ(inspection.floor_parts.fixed, 10);
+  EXPECT_EQ(inspection.floor_parts.other, 7);
+  EXPECT_NE(to_text(small.trace, inspection)
+                .find("moment 2 'operator 2', which needs 4 B of values, 20 B of results and 30 B of workspace, beside "
+                      "7 B of other bytes, 50 B of values that the program holds and 10 B of values that cannot be "
+                      "rebuilt\n"),
+            std::string::npos)
+      << to_text(small.trace, inspection);
+}
+
+TEST(Inspection, ThePartsOfTheFloorAreTheFloor) {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    const Trace trace = seed % 2 == 0 ? testing::random_trace(seed, {.moments = static_cast<int>(seed % 20)})
+                                      : testing::random_training_step(seed, 10);
+    const Inspection inspection = inspect(trace);
+    const FloorParts& parts = inspection.floor_parts;
+    ASSERT_EQ(parts.needed + parts.made + parts.workspace + parts.held + parts.fixed + parts.other,
+              inspection.floor.bytes)
+        << "seed " << seed;
+  }
+}
+
 TEST(Inspection, TheTextSaysWhatItsColumnsMean) {
   const Trace trace = testing::random_training_step(3, 12);
   const std::string text = to_text(trace, inspect(trace));

@@ -111,6 +111,19 @@ TEST(Bridge, CountsWorkspaceAsWhatWasThereBesideTheResults) {
   EXPECT_EQ(trace.operators[0].workspace, 70);
 }
 
+TEST(Bridge, CountsWhatANodeOfBackwardNeedsForItselfAsItsWorkspace) {
+  Chain chain;
+  chain.made.other(1000, 1300);
+  const Trace trace = Bridge(chain.made.period(), false).trace();
+  EXPECT_EQ(trace.moments[4].other, 1000);
+  EXPECT_EQ(trace.workspace(4), 300);
+  EXPECT_EQ(trace.label(4), "back of a");
+  EXPECT_EQ(trace.inputs(4), (std::vector<Id>{0}));
+  EXPECT_EQ(trace.cost(4), 5);
+  EXPECT_FALSE(trace.replayable(4));
+  EXPECT_FALSE(trace.moments[3].runs) << "one without is an event";
+}
+
 TEST(Bridge, WritesAPlanThatKeepsEverythingAsAScriptThatOnlyEnds) {
   Chain chain;
   const Bridge bridge(chain.made.period(), false);
@@ -140,6 +153,27 @@ TEST(Bridge, WritesReplaysInRecipesAndValuesOfThePeriod) {
     EXPECT_EQ(replay.outputs, (std::vector<Id>{chain.made.recipes().outputs_of(replay.operators[0])[0].value}));
   }
   for (Id m = 0; m < script->moments(); ++m) EXPECT_GE(script->most_other[m].between, 0) << "there were none";
+}
+
+// Two copies are packed, and the first is unpacked twice.
+TEST(Bridge, LetsAPackedCopyGoWithItsLastUnpacking) {
+  MadePeriod made;
+  const Id a = made.run({}, 4096);
+  for (int i = 0; i < 3; ++i) made.event("back", {a});
+  const std::vector<std::byte> zeros(4096);
+  made.packs(a, packable(zeros, 4, false).value());
+  made.release(a, 0);
+  const Bridge bridge(made.period(), true);
+  Plan plan{1 << 20, bridge.trace().tiers, {}};
+  plan.actions = {Action::run(0),    Action::put(0, 0), Action::drop(0), Action::get(0, 0), Action::run(1),
+                  Action::drop(0),   Action::get(0, 0), Action::run(2),  Action::put(0, 0), Action::drop(0),
+                  Action::get(0, 0), Action::run(3),    Action::drop(0)};
+  const auto script = script_of(bridge, plan);
+  std::vector<StepKind> unpacked;
+  for (const Script::Step& step : script->steps) {
+    if (step.kind == StepKind::unpack || step.kind == StepKind::unpack_last) unpacked.push_back(step.kind);
+  }
+  EXPECT_EQ(unpacked, (std::vector{StepKind::unpack, StepKind::unpack_last, StepKind::unpack_last}));
 }
 
 // All steps are reached by walking through the moments, each once and in order.

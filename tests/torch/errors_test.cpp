@@ -31,6 +31,22 @@ TEST(BudgetErrors, NameWhatIsPinnedAndTheSmallestBudgetThatWorks) {
       << error.what();
 }
 
+TEST(BudgetErrors, SayWhereItHappenedAndWhatSetsTheSmallestBudget) {
+  const BudgetError error({.budget = 10,
+                           .live = 8,
+                           .requested = 5,
+                           .pinned = {},
+                           .smallest_feasible = 12,
+                           .floor = 11,
+                           .floor_set_by = "moment 3 'MulBackward0', which needs 11 B of workspace",
+                           .where = "moment 7 'SoftmaxBackward0'"});
+  EXPECT_STREQ(
+      error.what(),
+      "[budget] 13 bytes are needed (8 live and not forgettable + 5 requested) in moment 7 "
+      "'SoftmaxBackward0', the budget is 10 bytes; the smallest budget with a proven plan is 12 bytes; no plan "
+      "can do with less than 11 bytes, because of moment 3 'MulBackward0', which needs 11 B of workspace");
+}
+
 TEST(BudgetErrors, AddUpWhatIsPinnedIfItIsMuch) {
   BudgetError::Facts facts;
   for (int i = 0; i < 10; ++i) facts.pinned.push_back({"op", 1024});

@@ -1,7 +1,10 @@
 // The journal of a period: moments, costs, releases, and what is taken over from a period that is left.
 #include "torch/journal.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
+
+#include "torch/meter.h"
 
 namespace reprise::testing {
 using namespace internal;
@@ -47,6 +50,23 @@ TEST(Journal, SeesWhenTheProgramLetsGoOfAValue) {
   EXPECT_EQ(journal.seen().released[0], -1);
   journal.begin_operator(2, 1, none_held);
   EXPECT_EQ(journal.seen().released[0], 1);  // it was held until the moment before
+}
+
+// What a node was given is freed when it has ended, and not there while values are rebuilt for the next one.
+TEST(Journal, CountsWhatGoesRightAfterANodeOfBackwardToThatNode) {
+  Journal journal;
+  journal.observe();
+  at::Tensor given = at::empty({1000}, at::kFloat);
+  journal.begin_event("MulBackward0", 7, 0, all_held);
+  at::Tensor made = at::empty({500}, at::kFloat);
+  journal.end_moment(1);
+  { const at::Tensor sum = at::empty({2000}, at::kFloat); }
+  given = at::Tensor();
+  journal.begin_event("AddBackward0", 8, 0, all_held);
+  journal.end_moment(1);
+  const auto& other = journal.other();
+  EXPECT_EQ(other[0].between - other[1].between, meter::counted(4000) - meter::counted(2000));
+  EXPECT_EQ(other[0].within - other[0].between, meter::counted(2000) + meter::counted(8000));
 }
 
 TEST(Journal, TakesTheLeastOfTheCostsThatWereMeasured) {

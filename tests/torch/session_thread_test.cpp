@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
 #include <thread>
 
 #include "reprise/torch/session.h"
@@ -112,6 +113,41 @@ TEST(SessionThread, TwoPlannedSessionsUnderOneBudget) {
     two.wait_for_plan();
   }
   EXPECT_LE(meter::peak(), budget);
+  EXPECT_EQ(meter::live(), pair.level);
+}
+
+// Both are open from the first operator to the end of backward, in every step.
+TEST(SessionThread, StepsSideBySideFollowPlansForTheirShareOfTheBudget) {
+  Pair pair;
+  const Bytes budget = pair.level + pair.peak * 14 / 10;
+  Session one(within(budget, std::chrono::milliseconds(200))), two(within(budget, std::chrono::milliseconds(200)));
+  std::barrier both(2);
+  meter::mark_peak();
+  const auto train_beside = [&both](Session& session, Worker& worker, const std::vector<Snapshot>& expected) {
+    int followed = 0;
+    for (int i = 0; i < 8; ++i) {
+      {
+        auto step = session.step();
+        both.arrive_and_wait();
+        try {
+          EXPECT_EQ(difference(expected, worker.step()), "");
+        } catch (const std::exception& error) {
+          ADD_FAILURE() << error.what();
+        }
+        both.arrive_and_wait();
+      }
+      followed += session.summary().followed_plan;
+      session.wait_for_plan();
+      both.arrive_and_wait();
+    }
+    EXPECT_GE(followed, 2) << session.summary();
+  };
+  std::thread first([&] { train_beside(one, pair.one, pair.first); });
+  std::thread second([&] { train_beside(two, pair.two, pair.second); });
+  first.join();
+  second.join();
+  EXPECT_LE(meter::peak(), budget);
+  EXPECT_GT(one.summary().replays + two.summary().replays, 0);
   EXPECT_EQ(meter::live(), pair.level);
 }
 

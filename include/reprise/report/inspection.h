@@ -12,9 +12,20 @@
 
 namespace reprise {
 
+// What is live at the moment that sets the floor, whatever a plan does.
+struct FloorParts {
+  Bytes needed = 0;     // values that the moment reads
+  Bytes made = 0;       // its results
+  Bytes workspace = 0;  // live only while it runs; in backward gradients that it is given and makes are among it
+  Bytes held = 0;       // other values that the program holds
+  Bytes fixed = 0;      // other values that are needed later and can neither be replayed nor put into a tier
+  Bytes other = 0;      // other bytes: parameters, gradients and whatever is not ours to forget
+};
+
 struct Inspection {
   std::string name;  // of the trace
 
+  // Events are also operators that make nothing and are not replayed, as the trace of a session has them in backward.
   std::size_t operators = 0, moments = 0, events = 0, values = 0;
   std::size_t outside = 0;  // values without a maker
 
@@ -22,7 +33,8 @@ struct Inspection {
   Bytes outside_bytes = 0;  // of those without a maker
   Bytes largest_other = 0;  // the most bytes that are live for other reasons at any moment
   Bytes keep_everything_peak = 0;
-  Blocker floor;  // no plan has a smaller peak
+  Blocker floor;           // no plan has a smaller peak
+  FloorParts floor_parts;  // their sum is the floor
 
   double cost = 0;        // of running every moment once
   double event_cost = 0;  // the events' part of it, which no plan can repeat

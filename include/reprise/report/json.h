@@ -35,10 +35,11 @@ namespace reprise {
 [[nodiscard]] REPRISE_EXPORT std::string json_line(const Trace&, const Curve&);
 
 // Keys: name, operators, moments, events, values, outside_values, value_bytes, outside_bytes, largest_other_bytes,
-// keep_everything_peak_bytes, floor_bytes, floor {as a blocker above}, cost, event_cost, tiers [{name, in_budget,
-// values}], peak {moment, name, bytes, other_bytes, workspace_bytes, values}, worth_most [{value, bytes, maker,
-// from_moment, until_moment, unused_cost, rebuild_cost, replays, at_peak}, ...], fixed {count, bytes, values}. Lists of
-// values have the ten largest.
+// keep_everything_peak_bytes, floor_bytes, floor {as a blocker above, and its parts: needed_bytes, made_bytes,
+// workspace_bytes, held_bytes, fixed_bytes, other_bytes}, cost, event_cost, tiers [{name, in_budget, values}], peak
+// {moment, name, bytes, other_bytes, workspace_bytes, values}, worth_most [{value, bytes, maker, from_moment,
+// until_moment, unused_cost, rebuild_cost, replays, at_peak}, ...], fixed {count, bytes, values}. Lists of values have
+// the ten largest.
 [[nodiscard]] REPRISE_EXPORT std::string json_line(const Trace&, const Inspection&);
 
 }  // namespace reprise

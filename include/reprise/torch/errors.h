@@ -33,6 +33,9 @@ class REPRISE_EXPORT BudgetError : public SessionError {
     std::vector<Pinned> pinned;              // the owners of the live bytes, largest first
     Bytes kept_by_policy = 0;                // of the live bytes: those that only the policy keeps
     std::optional<Bytes> smallest_feasible;  // the smallest budget with a proven plan for this trace, if known
+    std::optional<Bytes> floor = {};         // no plan for this trace can do with less, if that is known
+    std::string floor_set_by = "";           // the moment that sets the floor, and what it needs
+    std::string where = "";                  // the operator or the node of backward that was under way
   };
   explicit BudgetError(Facts);
   [[nodiscard]] const Facts& facts() const { return facts_; }
