@@ -265,8 +265,8 @@ class Chain:
     # ---- planning
 
     def plan_in_background(self, on: bool = True) -> None:
-        """On: a pass for which there is no plan yet does not wait for one that takes a while. It is run by a plan that is
-        found at once, and the other one is made in the background, for the passes that begin when it is there."""
+        """On: a pass for which there is no plan yet does not wait for the best one. It is run by the first plan that is
+        found, and the other one is made in the background, for the passes that begin when it is there."""
         self._core.plan_in_background(bool(on))
 
     def wait_for_plan(self) -> None:

@@ -1,6 +1,7 @@
 // The cheapest way through a chain within a byte budget.
 #include <fmt/format.h>
 
+#include "chain/growing_limits.h"
 #include "plan/planners.h"
 #include "reprise/chain/schedule.h"
 #include "reprise/plan/planner.h"
@@ -99,44 +100,50 @@ std::optional<ChainBudgetPlan> plan_within(const ChainForm& form, Bytes budget, 
   return result;
 }
 
+// With tiers there are two ways: to use them, which takes the bytes of transit, and not to use them, which does not.
+std::optional<ChainBudgetPlan> plan_both_ways(const ChainForm& form, Bytes budget, PlanOptions options,
+                                              const std::function<void(double)>& progress,
+                                              std::optional<PlanResult>& failed) {
+  const bool two_ways = !form.tiers.empty() && form.transit > 0;
+  double before = 0;  // the share of the first of two plans
+  if (progress) {
+    options.progress = [&](const PlanProgress& its) { progress(before + its.share_done / (two_ways ? 2 : 1)); };
+  }
+  if (!two_ways) return plan_within(form, budget, options, failed);
+  options.time_limit /= 2;
+  std::optional<ChainBudgetPlan> with;
+  if (budget > form.transit) with = plan_within(form, budget - form.transit, options, failed);
+  before = 0.5;
+  ChainForm plain = form;
+  plain.tiers.clear();
+  plain.packed = plain.disk = std::nullopt;
+  std::optional<ChainBudgetPlan> without = plan_within(plain, budget, options, failed);
+  if (!without) return with;
+  without->plan.tiers = form.tiers;  // it is a plan for this form
+  if (!with) return without;
+  // What one of them cannot do the other may.
+  with->lower_bound = without->lower_bound = std::min(with->lower_bound, without->lower_bound);
+  return with->simulation.cost < without->simulation.cost ? std::move(with) : std::move(without);
+}
+
 }  // namespace
 
-// With tiers there are two ways: to use them, which takes the bytes of transit, and not to use them, which does not.
 ChainBudgetPlan plan_chain_within(const ChainForm& form, Bytes budget, std::chrono::duration<double> time_limit,
                                   std::optional<std::uint64_t> moves, const ChainPlanning& planning) {
   constexpr std::chrono::milliseconds at_once(50);
-  if (planning.at_once) time_limit = std::min<std::chrono::duration<double>>(time_limit, at_once);
-  PlanOptions options{.time_limit = time_limit, .moves = moves, .cancel = planning.cancel};
-  double before = 0;  // the share of the first of two plans
-  if (planning.progress) {
-    options.progress = [&](const PlanProgress& progress) {
-      const double parts = form.tiers.empty() || form.transit == 0 ? 1 : 2;
-      planning.progress(before + progress.share_done / parts);
-    };
-    planning.progress(0);
-  }
+  if (planning.progress) planning.progress(0);
   std::optional<PlanResult> failed;
-  std::optional<ChainBudgetPlan> with, without;
-  if (!form.tiers.empty() && form.transit > 0) {
-    options.time_limit /= 2;
-    if (budget > form.transit) with = plan_within(form, budget - form.transit, options, failed);
-    before = 0.5;
-    ChainForm plain = form;
-    plain.tiers.clear();
-    plain.packed = plain.disk = std::nullopt;
-    without = plan_within(plain, budget, options, failed);
-    if (without) without->plan.tiers = form.tiers;  // it is a plan for this form
-  } else {
-    with = plan_within(form, budget, options, failed);
+  GrowingLimits limits(planning.at_once && !moves ? at_once : time_limit, time_limit);
+  while (const auto limit = limits.next()) {
+    std::function<void(double)> progress = planning.progress;
+    if (progress && *limit < time_limit) {
+      progress = [&](double share) { planning.progress((limits.given_before() + share * *limit) / time_limit); };
+    }
+    const PlanOptions options{.time_limit = *limit, .moves = moves, .cancel = planning.cancel};
+    if (auto plan = plan_both_ways(form, budget, options, progress, failed)) return *std::move(plan);
+    if (failed->budget < failed->floor || (planning.cancel && *planning.cancel)) break;  // more time will not help
   }
-  if (!with && !without) fail(budget, *failed);
-  if (with && without) {
-    // What one of them cannot do the other may.
-    const double bound = std::min(with->lower_bound, without->lower_bound);
-    with->lower_bound = without->lower_bound = bound;
-  }
-  return with && (!without || with->simulation.cost < without->simulation.cost) ? std::move(*with)
-                                                                                : std::move(*without);
+  fail(budget, *failed);
 }
 
 }  // namespace reprise

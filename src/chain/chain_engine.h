@@ -102,9 +102,15 @@ class ChainEngine {
   void execute_what_follows(Id position);
   void execute(const Action&);
   [[nodiscard]] ChainForm form_of_pass() const;
+  // Run several layers that are one action: see step_writer.h.
   void run_layers(Id layer, Id more);
+  void run_advancing(Id layer, Id more);
+  void run_keeping(Id layer, Id more);
+  void run_backward(Id layer, Id more);
   void run_forward(Id layer);
   void run_forward_plainly(Id layer);
+  // True unless somebody has begun to watch since the pass began, or has saved a state.
+  [[nodiscard]] bool goes_plainly() const { return plain_ && !held_.has_saved(); }
   void run_backward(Id layer);
   void drop(Id value);
   void put(Id state, Place);

@@ -35,19 +35,27 @@ void ChainEngine::execute(const Action& next) {
     if (phase_ == Phase::forward || action.target < pass_->layers()) {
       return run_layers(action.target, pass_->more_layers(action));
     }
-    return run_backward(2 * pass_->layers() - 1 - action.target);
+    return run_backward(2 * pass_->layers() - 1 - action.target, pass_->more_layers(action));
   }
   const Place place = pass_->is_disk(action.tier) ? Place::disk : Place::packed;
   if (action.kind == Action::Kind::put) return put(pass_->state_of(action.target), place);
   get(pass_->state_of(action.target), place);
 }
 
-// Runs a layer, and as many after it, each of which drops the state before it.
-void ChainEngine::run_layers(Id layer, Id more) {
+inline void ChainEngine::run_layers(Id layer, Id more) {
+  if (more == 0) {
+    run_forward(layer);
+  } else if (more > 0) {
+    run_advancing(layer, more);
+  } else {
+    run_keeping(layer, -more);
+  }
+}
+
+void ChainEngine::run_advancing(Id layer, Id more) {
   const bool replay = phase_ == Phase::backward || layer < position_;
   run_forward(layer);
-  if (more == 0) return;
-  if (!plain_ || held_.has_saved()) {  // since the pass began
+  if (!goes_plainly()) {
     if (drops_next(layer)) {
       drop(layer);
       pass_->took();
@@ -72,6 +80,35 @@ void ChainEngine::run_layers(Id layer, Id more) {
     }
   }
   held_.moved_on_to(layer + 1, layer + more + 1);
+}
+
+void ChainEngine::run_keeping(Id layer, Id more) {
+  if (!goes_plainly()) {
+    for (Id next = layer; next <= layer + more; ++next) run_forward(next);
+    return;
+  }
+  const bool replay = phase_ == Phase::backward || layer < position_;
+  Id input = held_.slot(layer);
+  for (Id next = layer; next <= layer + more; ++next) {
+    const ChainStates::Made made = states_.forward(layers().number(first_ + next), input, false);
+    held_.hold(next + 1, made.state, made.bytes);
+    input = made.state;
+  }
+  const auto count = static_cast<std::uint64_t>(more) + 1;
+  held_.statistics.forward_calls += count;
+  if (replay) {
+    held_.statistics.replays += count;
+  } else {
+    position_ = layer + more + 1;
+  }
+}
+
+void ChainEngine::run_backward(Id layer, Id more) {
+  for (; more > 0; --more, --layer) {
+    run_backward(layer);
+    drop(layer);
+  }
+  run_backward(layer);
 }
 
 // A layer of a pass in which nobody watches, limits, compares or decides anything, and forward returns states. It does

@@ -10,15 +10,25 @@ namespace reprise::internal {
 
 // ---- one action after the other ----
 
-inline void ChainRules::forward(const Action& action, Id layer) {
-  require_resident(action, state_value(layer), "it is an input");
-  if (action.tier > 0) {  // only without tapes
-    resident_.clear(layer + 1, layer + 1 + action.tier);
-    layer += action.tier;
+inline void ChainRules::forward(const Action& action) {
+  const Id first = action.target, last = last_moment(action);
+  require_resident(action, state_value(first), "it is an input");
+  if (state_value(last + 1) >= values_) make_room(last + last / 2 + 64);
+  if (action.tier > 0) resident_.clear(first + 1, last + 1);  // only without tapes, and so below
+  if (action.tier < 0) resident_.set(first + 1, last + 1);
+  resident_.set(state_value(last + 1));
+  if (tapes_) resident_.set(2 * last + 1);
+}
+
+inline void ChainRules::backward(const Action& action) {
+  Id layer = 2 * layers_ - 1 - action.target;
+  if (action.tier < 0) fail(action, Rule::known, "there is no such moment");
+  for (Id more = action.tier; more > 0; --more) {
+    require_resident(action, layer, "it is an input");
+    resident_.clear(layer--);
   }
-  if (state_value(layer + 1) >= values_) make_room(layer + layer / 2 + 64);
-  resident_.set(state_value(layer + 1));
-  if (tapes_) resident_.set(2 * layer + 1);
+  require_resident(action, state_value(layer), "it is an input");
+  if (tapes_) require_resident(action, 2 * layer + 1, "it is an input");
 }
 
 inline void ChainRules::execute(const Action& action, bool last_get) {
@@ -29,22 +39,20 @@ inline void ChainRules::execute(const Action& action, bool last_get) {
       require_resident(action, target, "it is to be dropped");
       return resident_.clear(target);
     case Action::Kind::replay:
-      require_moment(action);
-      if (target + action.tier >= next_) fail(action, Rule::has_run, "it has not run yet");
-      if (target + action.tier >= layers_) fail(action, Rule::replayable, "it is an event");
-      return forward(action, target);
+      require_moments(action);
+      if (last_moment(action) >= next_) fail(action, Rule::has_run, "it has not run yet");
+      if (last_moment(action) >= layers_) fail(action, Rule::replayable, "it is an event");
+      return forward(action);
     case Action::Kind::run:
-      require_moment(action);
+      require_moments(action);
       if (target != next_) fail(action, Rule::run_once, fmt::format("moment {} is next", next_));
-      if (target < layers_) {
-        if (target + action.tier >= layers_) fail(action, Rule::known, "there are not so many layers");
-        forward(action, target);
+      if (target >= layers_) {
+        backward(action);
       } else {
-        const Id layer = 2 * layers_ - 1 - target;
-        require_resident(action, state_value(layer), "it is an input");
-        if (tapes_) require_resident(action, 2 * layer + 1, "it is an input");
+        if (last_moment(action) >= layers_) fail(action, Rule::known, "there are not so many layers");
+        forward(action);
       }
-      next_ += 1 + action.tier;
+      next_ = last_moment(action) + 1;
       return;
     case Action::Kind::put: {
       Bits& copies = this->copies(action);
@@ -90,12 +98,6 @@ void ChainRules::make_room(Id states) {
   values_ = state_value(states) + 1;
   resident_.make_room(values_);
   for (Bits& copies : copies_) copies.make_room(values_);
-}
-
-void ChainRules::Bits::clear(Id first, Id end) {
-  for (; first < end && first % 64 != 0; ++first) clear(first);
-  for (; first + 64 <= end; first += 64) words_[at(first)] = 0;
-  for (; first < end; ++first) clear(first);
 }
 
 // Tiers take states.

@@ -7,7 +7,9 @@
 // step_writer.h.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <span>
 #include <string>
@@ -43,19 +45,36 @@ class ChainRules {
     [[nodiscard]] bool operator[](Id number) const { return (words_[at(number)] >> (number % 64) & 1) != 0; }
     void set(Id number) { words_[at(number)] |= std::uint64_t{1} << (number % 64); }
     void clear(Id number) { words_[at(number)] &= ~(std::uint64_t{1} << (number % 64)); }
-    void clear(Id first, Id end);
+    // Of all numbers from `first` to the one before `end`.
+    void set(Id first, Id end) {
+      for_words(first, end, [this](std::size_t word, std::uint64_t mask) { words_[word] |= mask; });
+    }
+    void clear(Id first, Id end) {
+      for_words(first, end, [this](std::size_t word, std::uint64_t mask) { words_[word] &= ~mask; });
+    }
 
    private:
     [[nodiscard]] static std::size_t at(Id number) { return static_cast<std::size_t>(number) / 64; }
+    template <class Use>
+    static void for_words(Id first, Id end, const Use& use) {
+      while (first < end) {
+        const Id count = std::min(end - first, 64 - first % 64);
+        use(at(first), ~std::uint64_t{0} >> (64 - count) << (first % 64));
+        first += count;
+      }
+    }
     std::vector<std::uint64_t> words_;
   };
 
   void execute(const Action&, bool last_get);
-  void forward(const Action&, Id layer);
+  void forward(const Action&);
+  void backward(const Action&);
   [[nodiscard]] Bits& copies(const Action&);
   void make_room(Id states);
-  void require_moment(const Action& action) const {
-    if (action.target < 0 || action.target >= 2 * layers_) fail(action, Rule::known, "there is no such moment");
+  // The last of the moments that a run or replay stands for.
+  [[nodiscard]] static Id last_moment(const Action& action) { return action.target + std::abs(action.tier); }
+  void require_moments(const Action& action) const {
+    if (action.target < 0 || last_moment(action) >= 2 * layers_) fail(action, Rule::known, "there is no such moment");
   }
   void require_value(const Action& action) const {
     if (action.target < 0 || action.target >= values_) fail_value(action);

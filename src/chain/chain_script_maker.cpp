@@ -17,19 +17,18 @@ std::shared_ptr<const ChainScript> ChainScriptMaker::plan(const Schedule& schedu
 
 std::shared_ptr<const ChainScript> ChainScriptMaker::make(const SchedulePointer& schedule, const ChainForm& form,
                                                           bool once) {
-  cancel_.store(false, std::memory_order_relaxed);
   if (!once) forget();
-  if (in_background_ && !once && schedule->needs_sizes()) {
-    try {
-      auto script = plan(*schedule, form, {.at_once = true});
-      start(schedule, form);
-      return script;
-    } catch (const BadOption&) {
-      // Then it has to be waited for.
-    }
-  }
+  const bool later = in_background_ && !once && schedule->needs_sizes();
+  auto script = make_now(*schedule, form, later);
+  if (later) start(schedule, form);
+  return script;
+}
+
+std::shared_ptr<const ChainScript> ChainScriptMaker::make_now(const Schedule& schedule, const ChainForm& form,
+                                                              bool at_once) {
+  cancel_.store(false, std::memory_order_relaxed);
   std::exception_ptr thrown;
-  ChainPlanning planning{.cancel = &cancel_};
+  ChainPlanning planning{.cancel = &cancel_, .at_once = at_once};
   // An exception must not go through a planner, which was not made for it.
   planning.progress = [&](double share) {
     if (!progress_ || thrown) return;
@@ -42,7 +41,7 @@ std::shared_ptr<const ChainScript> ChainScriptMaker::make(const SchedulePointer&
   };
   std::shared_ptr<const ChainScript> script;
   try {
-    script = plan(*schedule, form, planning);
+    script = plan(schedule, form, planning);
   } catch (const BadOption&) {
     if (!thrown && cancel_.load(std::memory_order_relaxed)) {
       throw ChainError("[chain] planning was cancelled before there was a plan");

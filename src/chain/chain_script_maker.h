@@ -22,7 +22,7 @@ class ChainScriptMaker {
   // Sets a function that is told the share of the time that planning has spent. What it throws ends planning.
   void progress(std::function<void(double)> progress) { progress_ = std::move(progress); }
 
-  // Returns a script. If it is to be made in the background, it is one that is found at once, and the other one comes
+  // Returns a script. If it is to be made in the background, it is the first one that is found, and the other one comes
   // later. A script for this `once`, which no other pass will use, is waited for, and what is being made in the
   // background for others goes on.
   [[nodiscard]] std::shared_ptr<const ChainScript> make(const SchedulePointer&, const ChainForm&, bool once = false);
@@ -39,6 +39,7 @@ class ChainScriptMaker {
 
  private:
   [[nodiscard]] static std::shared_ptr<const ChainScript> plan(const Schedule&, const ChainForm&, const ChainPlanning&);
+  [[nodiscard]] std::shared_ptr<const ChainScript> make_now(const Schedule&, const ChainForm&, bool at_once);
   void start(SchedulePointer, const ChainForm&);
 
   std::function<void(double)> progress_;

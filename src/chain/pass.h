@@ -71,7 +71,7 @@ class ChainPass {
     joins_ = on && source_ && !decisions_;
     if (joins_) writer_->join_layers(true);
   }
-  // Returns how many layers a run or replay stands for beside its own.
+  // Returns how many layers a run or replay stands for beside its own, and how: see step_writer.h.
   [[nodiscard]] Id more_layers(const Action& action) const { return joins_ ? action.tier : 0; }
   // True if this value is dropped before anything else but drops happens.
   [[nodiscard]] bool drops_soon(Id value) {

@@ -60,64 +60,79 @@ class SegmentSource final : public ChainStepSource {
   SegmentSource(Id layers, Id apart)
       : layers_(layers), apart_(apart), first_((layers - 1) / apart * apart), end_(layers), going_on_(layers > 0) {}
 
-  std::optional<ChainStep> next() override { return end_ > 0 ? std::optional(next_step()) : std::nullopt; }
+  std::optional<ChainStep> next() override {
+    ChainStep step;
+    return fill({&step, 1}) > 0 ? std::optional(step) : std::nullopt;
+  }
   std::size_t fill(std::span<ChainStep> room) override {
-    std::size_t count = 0;
-    while (count < room.size() && end_ > 0) room[count++] = next_step();
-    return count;
+    ChainStep* to = room.data();
+    ChainStep* const end = to + room.size();
+    while (to < end && end_ > 0) to = going_on_ ? (in_segment_ ? tape(to, end) : advance(to, end)) : reverse(to, end);
+    return static_cast<std::size_t>(to - room.data());
   }
 
  private:
-  ChainStep next_step() {
-    using Kind = ChainStep::Kind;
-    if (going_on_) {
-      if (at_ < first_ || in_segment_) return forward_step();
-      // In the last segment, or in one that is replayed, every state is remembered until backward has used it.
-      in_segment_ = true;
-      if (end_ < layers_) return ChainStep{Kind::load, first_};
-      return forward_step();
+  using Kind = ChainStep::Kind;
+
+  // Each of these writes steps of its kind, as many as there are and there is room for.
+
+  // To the last segment, storing every so many states; or, to replay one, at once to the state before it.
+  ChainStep* advance(ChainStep* to, ChainStep* end) {
+    const bool replay = end_ < layers_;
+    for (; to < end && at_ < first_; ++to) {
+      if (at_ == next_stored_) {
+        *to = {Kind::store, at_};
+        next_stored_ += apart_;
+      } else {
+        *to = {Kind::advance, ++at_};
+      }
     }
-    // Backward of layer at_: load the state before it, unless it was just replayed for that, run it, forget the state.
-    if (part_ == 0 && at_ == end_ && end_ < layers_) part_ = 1;
-    switch (part_++) {
-      case 0: return ChainStep{Kind::load, at_ - 1};
-      case 1: return ChainStep{Kind::backward, at_};
-      default: break;
-    }
-    part_ = 0;
-    const ChainStep discard{Kind::discard, --at_};
-    if (at_ == first_) {
-      end_ = first_;
-      first_ = std::max(0, first_ - apart_);
-      at_ = first_;
-      going_on_ = true;
-      in_segment_ = stored_ = false;
-    }
-    return discard;
+    if (to == end) return to;
+    in_segment_ = true;
+    stored_ = replay;  // the state before the segment is
+    if (replay) *to++ = {Kind::load, first_};
+    return to;
   }
 
-  // Stores the state at_ if it is to be stored, then runs the layer after it.
-  ChainStep forward_step() {
-    const bool is_stored_already = end_ < layers_ && at_ == first_;
-    const bool wanted = in_segment_ || at_ % apart_ == 0;
-    if (wanted && !stored_ && !is_stored_already) {
-      stored_ = true;
-      return {ChainStep::Kind::store, at_};
+  // Through the segment, storing every state until backward has used it.
+  ChainStep* tape(ChainStep* to, ChainStep* end) {
+    for (; to < end && at_ < end_; ++to, stored_ = !stored_) {
+      *to = stored_ ? ChainStep{Kind::tape, ++at_} : ChainStep{Kind::store, at_};
     }
-    stored_ = false;
-    ++at_;
-    if (!in_segment_) return {ChainStep::Kind::advance, at_};
     if (at_ == end_) going_on_ = false;
-    return {ChainStep::Kind::tape, at_};
+    return to;
+  }
+
+  // Backward of layer at_: load the state before it, unless it was just replayed for that, run it, forget the state.
+  ChainStep* reverse(ChainStep* to, ChainStep* end) {
+    if (part_ == 0 && at_ == end_ && end_ < layers_) part_ = 1;
+    while (to < end) {
+      switch (part_++) {
+        case 0: *to++ = {Kind::load, at_ - 1}; continue;
+        case 1: *to++ = {Kind::backward, at_}; continue;
+        default: break;
+      }
+      part_ = 0;
+      *to++ = {Kind::discard, --at_};
+      if (at_ == first_) break;
+    }
+    if (part_ == 0 && at_ == first_) {
+      end_ = first_;
+      at_ = first_ = std::max(0, first_ - apart_);
+      going_on_ = true;
+      in_segment_ = false;
+    }
+    return to;
   }
 
   const Id layers_, apart_;
-  Id first_, end_;           // states: of the segment that is or will be reversed next
-  Id at_ = 0;                // the state that was reached; in backward, the layer that is next, counted from 1
-  bool going_on_;            // forward, for the first time or again
-  bool in_segment_ = false;  // of it: through the segment that is reversed next
-  bool stored_ = false;      // the state that was reached
-  int part_ = 0;             // of the backward of a layer
+  Id first_, end_;                // states: of the segment that is or will be reversed next
+  Id at_ = 0;                     // the state that was reached; in backward, the layer that is next, counted from 1
+  std::int64_t next_stored_ = 0;  // before the last segment: the state that will be stored next
+  bool going_on_;                 // forward, for the first time or again
+  bool in_segment_ = false;       // of it: through the segment that is reversed next
+  bool stored_ = false;           // in the segment: the state that was reached
+  int part_ = 0;                  // of the backward of a layer
 };
 
 class Everything : public StepSchedule {

@@ -34,10 +34,21 @@ void StepWriter::set_copy(Stay& stay, Id level, bool there) {
   }
 }
 
+// The state between the two stays.
+inline bool StepWriter::join_forward(Id layer, bool again) {
+  if (!joins_ || actions_.empty() || layer + 1 == layers_) return false;
+  Action& last = actions_.back();
+  if (last.kind != (again ? Action::Kind::replay : Action::Kind::run) || last.tier > 0) return false;
+  if (last.target - last.tier + 1 != layer || !stay(layer).stored) return false;
+  --last.tier;
+  return true;
+}
+
 // The state before the layer is resident.
 inline void StepWriter::forward(Id at) {
   const Id layer = at - 1;
-  actions_.push_back(layer < has_run_ ? Action::replay(layer) : Action::run(layer));
+  const bool again = layer < has_run_;
+  if (!join_forward(layer, again)) actions_.push_back(again ? Action::replay(layer) : Action::run(layer));
   has_run_ = std::max(has_run_, at);
   if (layers_ < 0 && static_cast<std::size_t>(at) == states_.size()) states_.emplace_back();
   stay(at).resident = true;
@@ -54,29 +65,11 @@ inline void StepWriter::drop_unless_stored(Id state) {
   if (!it.stored) drop(state, it);
 }
 
-inline bool StepWriter::join(Id at) {
-  if (joined_end_ != actions_.size() || joined_state_ + 1 != at || at == layers_) return false;
-  Stay &before = stay(at - 1), &after = stay(at);
-  Action& layers = actions_[joined_];
-  const bool again = at <= has_run_;
-  if (before.stored || after.resident || again != (layers.kind == Action::Kind::replay)) return false;
-  ++layers.tier;
-  before.resident = false;
-  after.resident = true;
-  has_run_ = std::max(has_run_, at);
-  joined_state_ = at;
-  return true;
-}
-
 void StepWriter::advance(Id at) {
-  if (joins_ && joined_end_ > 0 && join(at)) return;
-  joined_ = actions_.size();
   forward(at);
   if (tapes_) actions_.push_back(Action::drop(tape_value(at - 1)));
   if (at == layers_) drop(at, stay(at));
   drop_unless_stored(at - 1);
-  joined_end_ = actions_.size();
-  joined_state_ = at;
 }
 
 void StepWriter::tape(Id at, bool goes_on) {
@@ -88,9 +81,19 @@ void StepWriter::tape(Id at, bool goes_on) {
   if (goes_on) drop_unless_stored(at - 1);
 }
 
+// The last action was the drop of the state of the one before.
+inline bool StepWriter::join_backward(Id moment, Id layer) {
+  if (!joins_ || actions_.size() < 2 || actions_.back() != Action::drop(layer + 1)) return false;
+  Action& last = actions_.end()[-2];
+  if (last.kind != Action::Kind::run || last.target < layers_ || last.target + last.tier + 1 != moment) return false;
+  actions_.pop_back();
+  ++last.tier;
+  return true;
+}
+
 void StepWriter::backward(Id at) {
-  const Id layer = at - 1;
-  actions_.push_back(Action::run(2 * layers_ - 1 - layer));
+  const Id layer = at - 1, moment = 2 * layers_ - 1 - layer;
+  if (!join_backward(moment, layer)) actions_.push_back(Action::run(moment));
   if (tapes_) actions_.push_back(Action::drop(tape_value(layer)));
   drop_unless_stored(layer);
 }
@@ -134,16 +137,42 @@ void StepWriter::end_forward() {
   if (layers_ > 0) drop(layers_, stay(layers_));
 }
 
+// Joins layers that advance to the action before them, which has made state `at`, as far as they follow each other
+// through states of which nothing is known. Returns how many.
+inline std::size_t StepWriter::join_advances(Action& layers, Id at, std::span<const ChainStep> steps) {
+  if (layers.kind == Action::Kind::drop || stay(at).stored) return 0;
+  const Id end = layers.kind == Action::Kind::replay ? std::min(has_run_ + 1, layers_) : layers_;
+  std::size_t count = 0;
+  for (const ChainStep& step : steps) {
+    const Id next = at + 1 + static_cast<Id>(count);
+    if (next >= end || step.kind != ChainStep::Kind::advance || step.at != next) break;
+    if (!(states_[static_cast<std::size_t>(next)] == Stay{})) break;
+    ++count;
+  }
+  const Id last = at + static_cast<Id>(count);
+  stay(at).resident = false;
+  stay(last).resident = true;
+  layers.tier += last - at;
+  has_run_ = std::max(has_run_, last);
+  return count;
+}
+
 void StepWriter::write(std::span<const ChainStep> steps, std::size_t count) {
   using Kind = ChainStep::Kind;
   for (std::size_t i = 0; i < count; ++i) {
     const ChainStep& step = steps[i];
     switch (step.kind) {
-      case Kind::advance: advance(step.at); break;
+      case Kind::advance: {
+        const std::size_t had = actions_.size();
+        advance(step.at);
+        if (!joins_ || actions_.size() == had || step.at == layers_) break;
+        i += join_advances(actions_[had], step.at, steps.subspan(i + 1, count - i - 1));
+        break;
+      }
       case Kind::tape: tape(step.at, i + 1 == steps.size() || steps[i + 1].kind != Kind::backward); break;
       case Kind::backward: backward(step.at); break;
       case Kind::store: store(step.at, step.level); break;
-      case Kind::load: load(step.at, step.level, as_it_goes_ && is_last_load(steps.subspan(i))); break;
+      case Kind::load: load(step.at, step.level, says_last_ && is_last_load(steps.subspan(i))); break;
       case Kind::discard: discard(step.at, step.level); break;
     }
   }
@@ -153,7 +182,6 @@ void StepWriter::forget_actions(std::size_t count) {
   actions_.erase(actions_.begin(), actions_.begin() + static_cast<std::ptrdiff_t>(count));
   std::erase_if(last_gets_, [&](std::size_t get) { return get < count; });
   for (std::size_t& get : last_gets_) get -= count;
-  joined_end_ = 0;
 }
 
 void StepWriter::fail_state(Id state) const {

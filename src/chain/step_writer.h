@@ -25,12 +25,20 @@ class StepWriter {
   // `as_it_goes`: the actions are executed before the last ones are written, and somebody has to say which get of a
   // copy is the last one: see last_gets().
   StepWriter(bool tapes, ChainTiers tiers, bool as_it_goes)
-      : tapes_(tapes), as_it_goes_(as_it_goes), places_{tiers.packed, tiers.disk}, states_(1) {
+      : tapes_(tapes),
+        as_it_goes_(as_it_goes),
+        says_last_(as_it_goes && (tiers.packed || tiers.disk)),
+        places_{tiers.packed, tiers.disk},
+        states_(1) {
     states_[0].resident = true;
   }
 
-  // From now on, a run or replay stands for several layers where one advances after the other: each has the state that
-  // the one before it made, which is dropped at once. How many more there are is in `tier`. For chains without tapes.
+  // From now on, a run or replay stands for several layers where one comes right after the other. `tier`, which they
+  // have no other use for, says how many more there are, and what happens to the state between two of them:
+  //   forward, above zero: each layer has the state that the one before made, which is dropped at once
+  //   forward, below zero: the same, and no state is dropped
+  //   backward: the state of each layer but the last is dropped when its backward has run
+  // For chains without tapes.
   void join_layers(bool on) { joins_ = on && !tapes_; }
 
   // There are no more layers than these; the state that the last one makes is nobody's.
@@ -66,6 +74,7 @@ class StepWriter {
     bool stored : 1 = false;  // in plain memory, so that it stays resident
     bool packed : 1 = false;  // put there and, as far as is known, not read for the last time
     bool on_disk : 1 = false;
+    bool operator==(const Stay&) const = default;
   };
 
   [[nodiscard]] Id value(Id state) const { return tapes_ ? 2 * state : state; }
@@ -78,13 +87,17 @@ class StepWriter {
   [[nodiscard]] bool has_copy(const Stay& stay, Id level) const { return level == 0 ? stay.packed : stay.on_disk; }
   void set_copy(Stay& stay, Id level, bool there);
   void forward(Id at);
-  [[nodiscard]] bool join(Id at);
+  // Return whether a layer was joined to the one before it, and how many were.
+  [[nodiscard]] bool join_forward(Id layer, bool again);
+  [[nodiscard]] bool join_backward(Id moment, Id layer);
+  [[nodiscard]] std::size_t join_advances(Action& layers, Id at, std::span<const ChainStep>);
   void drop(Id state, Stay&);
   void drop_unless_stored(Id state);
   [[noreturn]] void fail_state(Id state) const;
 
   const bool tapes_;
   const bool as_it_goes_;
+  const bool says_last_;               // which get is the last one; without places there are none
   const std::optional<Id> places_[2];  // by level: the tier; none for plain memory
   Id layers_ = -1;                     // below zero: unknown
   Id has_run_ = 0;                     // layers
@@ -92,11 +105,7 @@ class StepWriter {
   std::vector<Action> actions_;
   std::vector<std::size_t> last_gets_;
 
-  // The layers that others can be joined to, if there are no actions since.
   bool joins_ = false;
-  std::size_t joined_ = 0;      // the action
-  std::size_t joined_end_ = 0;  // how many actions there were behind it; 0: none
-  Id joined_state_ = 0;         // the state that they make
 };
 
 }  // namespace reprise::internal

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "chain/growing_limits.h"
 #include "chain/toy.h"
 #include "reprise/simulate/simulate.h"
 #include "reprise/trace/error.h"
@@ -157,6 +158,89 @@ class TwoPlans : public Schedule {
  private:
   const SchedulePointer at_once_, later_;
 };
+
+// A schedule whose first plan takes a while, or is never found, and whose best one is there only when it is cancelled.
+class SlowPlans : public Schedule {
+ public:
+  explicit SlowPlans(bool finds_one) : finds_one_(finds_one) {}
+  Plan watched_plan(const ChainForm& form, const ChainPlanning& planning) const override {
+    if (!planning.at_once) {
+      ++asked_for_the_best;
+      while (!*planning.cancel) std::this_thread::yield();
+      throw BadOption("no plan");
+    }
+    for (const double share : {0.1, 0.2, 0.3}) planning.progress(share);
+    if (!finds_one_ || *planning.cancel) throw BadOption("no plan");
+    return schedule::slots(3)->plan(form);
+  }
+  bool needs_sizes() const override { return true; }
+  std::optional<Bytes> limit() const override { return Bytes{1} << 30; }
+
+  mutable std::atomic<int> asked_for_the_best = 0;
+
+ private:
+  const bool finds_one_;
+};
+
+TEST(ChainPlanning, InTheBackgroundWaitsForTheFirstPlanOnlyAndTellsTheObserver) {
+  const Toy toy;
+  const auto plain = toy.plain(first_layers(60), input, seed);
+  auto chain = toy.chain(60);
+  chain.sizes(difficult(60));
+  chain.plan_in_background(true);
+  chain.schedule(std::make_shared<SlowPlans>(true));
+  std::vector<double> shares;
+  chain.observer([&](const ChainProgress& progress) {
+    if (progress.phase == ChainProgress::Phase::planning) shares.push_back(progress.planned);
+  });
+  EXPECT_EQ(chain.forward(input), plain.result);
+  EXPECT_EQ(chain.backward(seed), plain.gradient);
+  EXPECT_EQ(shares, (std::vector{0.1, 0.2, 0.3}));
+}
+
+TEST(ChainPlanning, InTheBackgroundIsAnErrorIfThereIsNoFirstPlanAndNothingElseIsWaitedFor) {
+  const Toy toy;
+  auto chain = toy.chain(60);
+  chain.sizes(difficult(60));
+  chain.plan_in_background(true);
+  const auto slow = std::make_shared<SlowPlans>(false);
+  chain.schedule(slow);
+  EXPECT_THROW((void)chain.forward(input), BadOption);
+  EXPECT_EQ(slow->asked_for_the_best, 0);
+}
+
+TEST(ChainPlanning, TheFirstPlanInTheBackgroundCanBeCancelled) {
+  const Toy toy;
+  auto chain = toy.chain(60);
+  chain.sizes(difficult(60));
+  chain.plan_in_background(true);
+  const auto slow = std::make_shared<SlowPlans>(true);
+  chain.schedule(slow);
+  chain.observer([&](const ChainProgress& progress) {
+    if (progress.phase == ChainProgress::Phase::planning) chain.cancel_planning();
+  });
+  testing::expect_chain_error([&] { (void)chain.forward(input); }, "planning was cancelled");
+  EXPECT_EQ(slow->asked_for_the_best, 0);
+}
+
+TEST(ChainPlanning, LimitsForTheFirstPlanGrowUntilTheyAreTheWholeTogether) {
+  for (const double whole : {0.0, 0.02, 0.05, 0.09, 0.1, 0.11, 1.0, 5.0, 3600.0}) {
+    internal::GrowingLimits limits(50ms, std::chrono::duration<double>(whole));
+    double sum = 0, last = 0;
+    int count = 0;
+    while (const auto limit = limits.next()) {
+      EXPECT_DOUBLE_EQ(limits.given_before().count(), sum);
+      if (count == 0) EXPECT_LE(limit->count(), 0.15);
+      EXPECT_GE(limit->count(), 2 * last);
+      last = limit->count();
+      sum += last;
+      ASSERT_LT(++count, 100);
+    }
+    EXPECT_DOUBLE_EQ(sum, whole);
+    EXPECT_GE(last, whole / 2);
+    EXPECT_FALSE(limits.next());
+  }
+}
 
 TEST(ChainPlanning, InTheBackgroundGoesOnDuringAPassThroughTheLastLayersAlone) {
   const Toy toy;

@@ -120,8 +120,8 @@ class REPRISE_EXPORT AnyChain {
   void by_hand(ByHand);
   [[nodiscard]] const ByHand& by_hand() const;
 
-  // On: a pass for which there is no plan yet does not wait for one that takes a while. It is run by a plan that is
-  // found at once, and the other one is made in the background, for the passes that begin when it is there.
+  // On: a pass for which there is no plan yet does not wait for the best one. It is run by the first plan that is
+  // found, usually at once, and the other one is made in the background, for the passes that begin when it is there.
   void plan_in_background(bool on);
   // Waits for the plan that is being made in the background, if there is one.
   void wait_for_plan();

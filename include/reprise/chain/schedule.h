@@ -50,7 +50,8 @@ struct ChainPlanning {
   std::function<void(double share_done)> progress = {};
   // Planning ends soon, with the best plan so far, when any thread sets this to true.
   const std::atomic<bool>* cancel = nullptr;
-  // The first plan that is found will do, because somebody waits for it and a better one is being made.
+  // The first plan that is found will do, because somebody waits for it and a better one is made afterwards. The whole
+  // time is taken only if there is none before.
   bool at_once = false;
 };
 
