@@ -7,17 +7,31 @@ file(GLOB own_libtorch ${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages/to
 # Seen in the whole project, because those who link to Reprise::torch link to it as well.
 set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 
-# A Python module is for the torch of its interpreter, and for no other. It is not imported, which takes long.
+# A Python module is for the torch of its interpreter, and for no other. It is not imported, which takes long. When pip
+# builds in isolation, it hides what is installed by a PYTHONPATH, which -E takes away.
+set(REPRISE_TORCH_OF_PYTHON 2.13)
 if(REPRISE_PYTHON)
   find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
-  execute_process(COMMAND ${Python_EXECUTABLE} -c "if True:
-    import importlib.util
-    spec = importlib.util.find_spec('torch')
-    print(spec.submodule_search_locations[0] if spec else '')"
-    OUTPUT_VARIABLE torch_of_python OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  foreach(option IN ITEMS "" -E)
+    execute_process(COMMAND ${Python_EXECUTABLE} ${option} -c "if True:
+      import importlib.util
+      spec = importlib.util.find_spec('torch')
+      print(spec.submodule_search_locations[0] if spec else '')"
+      OUTPUT_VARIABLE torch_of_python OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    if(torch_of_python)
+      break()
+    endif()
+  endforeach()
   if(NOT torch_of_python)
-    message(FATAL_ERROR "[python] ${Python_EXECUTABLE} has no torch: install torch first, and build without isolation: "
-      "pip install --no-build-isolation .")
+    message(FATAL_ERROR "[python] ${Python_EXECUTABLE} has no torch, which Reprise is built for. "
+      "Install it first: pip install 'torch==${REPRISE_TORCH_OF_PYTHON}.*'. "
+      "If it is installed, it is hidden from the build: pip install --no-build-isolation .")
+  endif()
+  file(STRINGS ${torch_of_python}/version.py torch_version REGEX "^__version__ ")
+  string(REGEX REPLACE "^[^0-9]*([0-9.]+).*" "\\1" torch_version "${torch_version}")
+  if(NOT torch_version MATCHES "^${REPRISE_TORCH_OF_PYTHON}[.]")
+    message(FATAL_ERROR "[python] torch ${torch_version} is installed in ${torch_of_python}, and Reprise works with "
+      "${REPRISE_TORCH_OF_PYTHON}, whose insides it knows: pip install 'torch==${REPRISE_TORCH_OF_PYTHON}.*'")
   endif()
   set(Torch_DIR ${torch_of_python}/share/cmake/Torch CACHE PATH "Where TorchConfig.cmake is" FORCE)
 endif()

@@ -29,7 +29,7 @@ from . import _built
 if _torch.__version__.split("+")[0] != _built.torch_version:
     raise ImportError(
         f"reprise {_built.version} was built for torch {_built.torch_version}, and torch {_torch.__version__} is installed. "
-        "Build it for this one: pip install --force-reinstall --no-build-isolation --no-deps torch-reprise"
+        "Build it for this one, in a checkout of Reprise: pip install --force-reinstall --no-deps ."
     )
 
 from . import _solver  # noqa: E402

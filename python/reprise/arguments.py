@@ -26,10 +26,21 @@ def flag(value: Any, what: str) -> bool:
     return bool(need(value, bool, what, "True or False"))
 
 
-def number(value: Any, what: str, least: float = 0.0, *, finite: bool = True) -> float:
-    """Returns a number that is not too small, and finite unless it may be infinite."""
+def text(value: Any, what: str) -> str:
+    """Returns a text."""
+    return str(need(value, str, what, "text"))
+
+
+def real(value: Any, what: str) -> float:
+    """Returns a number, whichever."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{what} is {_shown(value)}: it must be a number")
+    return float(value)
+
+
+def number(value: Any, what: str, least: float = 0.0, *, finite: bool = True) -> float:
+    """Returns a number that is not too small, and finite unless it may be infinite."""
+    real(value, what)
     if not least <= float(value) or (finite and math.isinf(value)):
         raise ValueError(f"{what} is {value}: it must be at least {least:g}{', and finite' if finite else ''}")
     return float(value)

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from . import _core, states
+from . import _core, arguments, states
 from .planning import Plan, Trace, bytes_of
 from .schedule import Schedule, whole
 
@@ -113,7 +113,12 @@ class Chain:
         self._backward = backward
         self._observer: Callable[[Progress], object] | None = None
         self._layers = _layers(layers)
-        self._core = _core.Chain(self._layers, _text(kind, "kind"), bool(tapes), backward is not None)
+        self._core = _core.Chain(
+            self._layers,
+            arguments.text(kind, "[chain] kind"),
+            arguments.flag(tapes, "[chain] tapes"),
+            backward is not None,
+        )
         self.observer = observer
         if schedule is not None:
             self.schedule = schedule
@@ -135,14 +140,15 @@ class Chain:
             first: backward ends at its state, too.
             copy: True: the chain holds a copy of the input.
         """
-        return self._core.forward(self._functions(), input, whole(first, "the first layer"), bool(copy))
+        arguments.flag(copy, "[chain] copy")
+        return self._core.forward(self._functions(), input, whole(first, "the first layer"), copy)
 
     def forward_until(self, input: State, done: Callable[[int, State], object], *, copy: bool = False) -> State:
         """Runs layers, at least one, until `done(position, state)`, which is called after each layer, returns True. For a
         number of layers that is not known."""
         if not callable(done):
             raise TypeError(f"done is {done!r}: it must be a function of a position and a state")
-        return self._core.forward_until(self._functions(), input, done, bool(copy))
+        return self._core.forward_until(self._functions(), input, done, arguments.flag(copy, "[chain] copy"))
 
     def backward(self, gradient: Gradient, *, copy: bool = True) -> Gradient:
         """Returns the gradient with respect to the input of forward.
@@ -152,6 +158,7 @@ class Chain:
             copy: closures may write to the gradient that they get, and return it. False: the first of them gets this one
                 and not a copy of it.
         """
+        arguments.flag(copy, "[chain] copy")
         return self._core.backward(self._functions(), states.copy(gradient) if copy else gradient)
 
     def give_back(self, state: State) -> None:
@@ -184,7 +191,7 @@ class Chain:
 
     @enabled.setter
     def enabled(self, on: bool) -> None:
-        self._core.set_enabled(bool(on))
+        self._core.set_enabled(arguments.flag(on, "[chain] enabled"))
 
     @property
     def codec(self) -> str | None:
@@ -193,7 +200,7 @@ class Chain:
 
     @codec.setter
     def codec(self, name: str) -> None:
-        self._core.set_codec(_text(name, "codec"))
+        self._core.set_codec(arguments.text(name, "[chain] codec"))
 
     @property
     def disk(self) -> str | None:
@@ -218,9 +225,9 @@ class Chain:
             transit: bytes of memory for states on their way; default: four times the first state.
         """
         self._core.set_disk(
-            os.fspath(folder),
+            arguments.path(folder, "[chain] the folder of the disk"),
             None if budget is None else bytes_of(budget),
-            bool(keep),
+            arguments.flag(keep, "[chain] keep"),
             None if transit is None else bytes_of(transit),
         )
 
@@ -231,7 +238,7 @@ class Chain:
 
     @verify.setter
     def verify(self, when: Literal["never", "first_time", "always"]) -> None:
-        self._core.set_verify(_text(when, "verify"))
+        self._core.set_verify(arguments.text(when, "[chain] verify"))
 
     @property
     def observer(self) -> Callable[[Progress], object] | None:
@@ -267,7 +274,7 @@ class Chain:
     def plan_in_background(self, on: bool = True) -> None:
         """On: a pass for which there is no plan yet does not wait for the best one. It is run by the first plan that is
         found, and the other one is made in the background, for the passes that begin when it is there."""
-        self._core.plan_in_background(bool(on))
+        self._core.plan_in_background(arguments.flag(on, "[chain] plan_in_background: on"))
 
     def wait_for_plan(self) -> None:
         """Waits for the plan that is being made in the background, if there is one. Ctrl-C ends planning, with the best
@@ -294,17 +301,17 @@ class Chain:
         position = whole(position, "a layer")
         if position < 0:
             raise ValueError(f"a layer is {position}: it cannot be negative; save_input() saves the state before the first")
-        self._core.save(position, state, bool(copy))
+        self._core.save(position, state, arguments.flag(copy, "[chain] copy"))
 
     def save_input(self, state: State, *, copy: bool = False) -> None:
         """Remembers the state before the first layer."""
-        self._core.save(-1, state, bool(copy))
+        self._core.save(-1, state, arguments.flag(copy, "[chain] copy"))
 
     def by_hand(self, *, maximum: int | None = None, on_disk: bool = False) -> None:
         """Sets how many states may be saved by hand at a time, the input included, and whether they are put on disk."""
         if maximum is not None and whole(maximum, "maximum") < 0:
             raise ValueError(f"maximum is {maximum}: it cannot be negative")
-        self._core.by_hand(maximum, bool(on_disk))
+        self._core.by_hand(maximum, arguments.flag(on_disk, "[chain] on_disk"))
 
     def state(self, position: int) -> State:
         """Returns a copy of the state after this layer. ChainError if it is not remembered."""
@@ -350,7 +357,7 @@ class Chain:
 
     def store_statistics(self, place: Literal["packed", "disk"]) -> dict[str, int]:
         """Returns the numbers of the store of coded states, or of the one on disk: see `Store.statistics`."""
-        return self._core.store_statistics(_text(place, "place"))
+        return self._core.store_statistics(arguments.text(place, "[chain] place"))
 
     def __repr__(self) -> str:
         count = len(self._layers) if isinstance(self._layers, list) else self._layers
@@ -390,7 +397,8 @@ class ChainLoop:
             cost: of the layer, for the schedules that need it.
         """
         chain = self._chain
-        return chain._core.loop_forward(chain._functions(), self._pass, input, None if cost is None else float(cost))
+        told = None if cost is None else arguments.real(cost, "[chain] cost")
+        return chain._core.loop_forward(chain._functions(), self._pass, input, told)
 
     def backward(self, gradient: Gradient) -> Gradient:
         """Runs backward of the last layer that has not yet run it, and returns the gradient before that layer. Without a
@@ -406,12 +414,6 @@ def _layers(layers: int | Iterable[int] | None) -> int | list[int] | None:
     if isinstance(layers, Iterable) and not isinstance(layers, (str, bytes)):
         return [whole(number, "the number of a layer") for number in layers]
     return whole(layers, "the number of layers")
-
-
-def _text(value: object, what: str) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{what} is {value!r}: it must be a text")
-    return value
 
 
 __all__ = ["Chain", "ChainLoop", "Progress", "Resumed"]

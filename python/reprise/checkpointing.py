@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
+from torch.utils.checkpoint import noop_context_fn
 
 from . import _core, arguments
 
@@ -48,7 +49,8 @@ def checkpoint(
     preserve_rng_state: bool = True,
     determinism_check: str = "default",
     debug: bool = False,
-    context_fn: Callable[..., Any] | None = None,
+    early_stop: bool = True,
+    context_fn: Callable[..., Any] = noop_context_fn,
     **kwargs: Any,
 ) -> T:
     """Calls function(*args, **kwargs) and returns its result; what autograd saves in it is forgotten, and replayed when
@@ -57,13 +59,14 @@ def checkpoint(
     It takes what `torch.utils.checkpoint.checkpoint` takes, so that changing one import is enough. The difference: the
     operators are replayed, not the function. It runs once, so that random numbers, batch statistics, hooks and everything
     else in it happen once, and nothing has to be the same in a second run. `use_reentrant`, `preserve_rng_state`,
-    `determinism_check` and `debug` are about that second run: they are accepted, and there is nothing for them to do.
-    `context_fn` would choose operators by hand in it; here a policy of a `Session` does, so it raises TypeError.
+    `determinism_check`, `debug` and `early_stop` are about that second run: they are accepted, and there is nothing for
+    them to do. A `context_fn` of your own would choose operators by hand in it; here a policy of a `Session` does, so it
+    raises TypeError.
     """
-    if context_fn is not None:
+    if context_fn is not noop_context_fn:
         raise TypeError("[checkpoint] context_fn is not supported: use the policy of a reprise.Session instead")
     arguments.function(function, "[checkpoint] the function")
-    del use_reentrant, preserve_rng_state, determinism_check, debug
+    del use_reentrant, preserve_rng_state, determinism_check, debug, early_stop
     return _call_forgetting(_key_of(function), function, *args, **kwargs)
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import numbers
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +14,7 @@ class Trace:
     """What happened in a step, as plain data: operators, values, and the moments in which they are made and needed.
 
     A trace comes from a session (`Session.trace`), from a file (`Trace.read`), from a dict (`Trace.from_dict`, see
-    docs/formats.md) or from a graph of networkx (`Trace.from_networkx`).
+    docs/formats.md) or from a graph of networkx (`Trace.from_networkx`), and can become each of these.
     """
 
     def __init__(self, core: _core.Trace) -> None:
@@ -73,6 +74,21 @@ class Trace:
         """Returns the trace as a dict of the file format (docs/formats.md)."""
         result: dict[str, Any] = json.loads(self._core.json())
         return result
+
+    def to_networkx(self) -> Any:
+        """Returns a networkx.DiGraph: a node for each operator, by its number, with its "name", its "cost" and the "bytes" of
+        what it makes, and an edge from each operator to those that read its results. What comes from outside, and what
+        backward needs, is not in it."""
+        import networkx
+
+        trace, graph = self.to_dict(), networkx.DiGraph(name=self.name)
+        values = trace["values"]
+        for number, operator in enumerate(trace["operators"]):
+            made = sum(values[value]["bytes"] for value in operator.get("outputs", []))
+            graph.add_node(number, name=operator.get("name", ""), cost=operator.get("cost", 0), bytes=made)
+            makers = (values[value].get("maker") for value in operator.get("inputs", []))
+            graph.add_edges_from((maker, number) for maker in makers if maker is not None)
+        return graph
 
     @property
     def name(self) -> str:
@@ -317,12 +333,12 @@ def _json(place: str, format: str, content: Any) -> str:
 
 def bytes_of(amount: int | str, peak: int | None = None) -> int:
     """Returns bytes: of an int, of text like "2GiB", and, if there is a peak, of a multiple of it like "0.5x"."""
-    if isinstance(amount, bool) or not isinstance(amount, (int, str)):
+    if isinstance(amount, bool) or not isinstance(amount, (numbers.Integral, str)):
         raise TypeError(f"a budget is {amount!r}: it must be a number of bytes, or text like '2GiB' or '0.5x'")
-    if isinstance(amount, int):
+    if not isinstance(amount, str):
         if not 0 <= amount < 2**63:
             raise ValueError(f"a budget is {amount}: it must be from 0 to 2^63 - 1 bytes")
-        return amount
+        return int(amount)
     if peak is None:
         return _core.parse_bytes(amount)
     return _core.parse_budget(amount, peak)

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from . import _core
+from . import _core, arguments
 from .planning import bytes_of
 
 
@@ -73,10 +73,10 @@ def memory_and_disk(
         _core.schedule_memory_and_disk(
             whole(memory_slots, "memory_slots"),
             whole(disk_slots, "disk_slots"),
-            float(write_cost),
-            float(read_cost),
-            float(forward_cost),
-            float(backward_cost),
+            arguments.real(write_cost, "[chain] write_cost"),
+            arguments.real(read_cost, "[chain] read_cost"),
+            arguments.real(forward_cost, "[chain] forward_cost"),
+            arguments.real(backward_cost, "[chain] backward_cost"),
         )
     )
 
@@ -87,7 +87,7 @@ def budget(amount: int | str, *, seconds: float = 5.0) -> Schedule:
 
     It needs the sizes: `Chain.measure`. The first pass makes the plan, for so many seconds at most, or earlier if the
     plan is known to be the best one; see also `Chain.plan_in_background`."""
-    return Schedule(_core.schedule_budget(bytes_of(amount), float(seconds)))
+    return Schedule(_core.schedule_budget(bytes_of(amount), arguments.real(seconds, "[chain] seconds")))
 
 
 def online(count: int) -> Schedule:
@@ -98,12 +98,12 @@ def online(count: int) -> Schedule:
 def selective(threshold: float = 100.0) -> Schedule:
     """Remembers a state if rebuilding it from the one remembered before would cost at least this much. The costs of
     layers are those given to `ChainLoop.forward`, or else 1 for each layer, and after `Chain.measure` seconds."""
-    return Schedule(_core.schedule_selective(float(threshold)))
+    return Schedule(_core.schedule_selective(arguments.real(threshold, "[chain] threshold")))
 
 
 def costly_layers(threshold: float = 100.0) -> Schedule:
     """Remembers the state after every layer whose own cost is at least this much, and the input. Costs as above."""
-    return Schedule(_core.schedule_costly_layers(float(threshold)))
+    return Schedule(_core.schedule_costly_layers(arguments.real(threshold, "[chain] threshold")))
 
 
 def after(positions: Iterable[int]) -> Schedule:

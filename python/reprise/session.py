@@ -101,7 +101,7 @@ class Session:
         end_together: bool = True,
         name: str = "session",
     ) -> None:
-        self._end_together = bool(end_together)
+        self._end_together = arguments.flag(end_together, "[session] option end_together")
         self._share = _share_of(budget)
         self._plain_steps = 0
         self._core = _core.Session(
@@ -113,7 +113,7 @@ class Session:
             plans="" if plans is None else arguments.path(plans, "[session] option plans"),
             policy=_rules(policy),
             forget_everything=arguments.flag(forget_everything, "[session] option forget_everything"),
-            name=arguments.need(name, str, "[session] option name", "text"),
+            name=arguments.text(name, "[session] option name"),
         )
 
     def step(self) -> Step:
@@ -168,7 +168,7 @@ class Session:
         tensor. `seconds` is the time for the curve; 0: the page has none."""
         self._core.write_report(
             arguments.path(path, "[session] report: path"),
-            arguments.need(title, str, "[session] report: title", "text"),
+            arguments.text(title, "[session] report: title"),
             arguments.number(seconds, "[session] report: seconds"),
         )
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
+from . import _core, arguments
 from .planning import bytes_of
 from .schedule import whole
 from .states import NUMBERS
@@ -72,7 +72,7 @@ class remember:
     @staticmethod
     def costly(threshold: float = 100.0) -> Rule:
         """Keeps values that cost at least this much to rebuild."""
-        return Rule(_core.remember_costly(float(threshold)), f"costly({threshold})")
+        return Rule(_core.remember_costly(arguments.real(threshold, "[store] threshold")), f"costly({threshold})")
 
 
 class Store:
@@ -112,17 +112,17 @@ class Store:
         give_up: Literal["oldest", "cheapest", "nothing"] = "oldest",
         codec: str | None = None,
     ) -> None:
-        if disk is None and (keep or disk_budget is not None):
+        if disk is None and (arguments.flag(keep, "[store] keep") or disk_budget is not None):
             raise ValueError("keep and disk_budget are about a disk, and there is none: give disk=")
         self._remember = _rule(remember)
         self._core = _core.Store(
             None if memory is None else bytes_of(memory),
-            None if disk is None else os.fspath(disk),
+            None if disk is None else arguments.path(disk, "[store] disk"),
             None if disk_budget is None else bytes_of(disk_budget),
-            bool(keep),
+            arguments.flag(keep, "[store] keep"),
             self._library_rule(),
-            give_up,
-            codec,
+            arguments.text(give_up, "[store] give_up"),
+            _codec(codec),
         )
 
     # ---- values
@@ -146,7 +146,7 @@ class Store:
             raise TypeError(f"a store takes arrays of numbers, and not of dtype {numbers.dtype}: {', '.join(sorted(NUMBERS))}")
         rule = None if isinstance(self._remember, Rule) else self._asked
         contiguous = np.ascontiguousarray(numbers).reshape(numbers.shape)
-        return self._core.put(_key(key), contiguous, float(cost), codec, rule)
+        return self._core.put(_key(key), contiguous, arguments.real(cost, "[store] cost"), _codec(codec), rule)
 
     def get(self, key: Key) -> npt.NDArray[Any]:
         """Returns the value, decoded. NotStored, which is a KeyError, if there is none, with the reason."""
@@ -210,11 +210,11 @@ class Store:
 
     def bytes(self, tier: Literal["memory", "disk"] = "memory") -> int:
         """Returns the bytes that are held now."""
-        return self._core.bytes(tier)
+        return self._core.bytes(arguments.text(tier, "[store] tier"))
 
     def budget(self, tier: Literal["memory", "disk"] = "memory") -> int | None:
         """Returns the budget of a tier; None if it has no limit, 0 for a disk that is not there."""
-        return self._core.budget(tier)
+        return self._core.budget(arguments.text(tier, "[store] tier"))
 
     def statistics(self) -> dict[str, int]:
         """Returns the numbers of the store: values "stored_ever", "in_memory", "on_disk"; "puts", "gets", "hits", "misses",
@@ -235,7 +235,7 @@ class Store:
 
     @enabled.setter
     def enabled(self, on: bool) -> None:
-        self._core.set_enabled(bool(on))
+        self._core.set_enabled(arguments.flag(on, "[store] enabled"))
 
     @property
     def remember(self) -> Rule | Callable[[Offer], object]:
@@ -288,6 +288,10 @@ def _rule(rule: Rule | Callable[[Offer], object] | None) -> Rule | Callable[[Off
     if not callable(rule) and not isinstance(rule, Rule):
         raise TypeError(f"remember is {rule!r}: it must be one of reprise.remember, or a function of an Offer")
     return rule
+
+
+def _codec(name: str | None) -> str | None:
+    return None if name is None else arguments.text(name, "[store] codec")
 
 
 def _key(key: object) -> str:

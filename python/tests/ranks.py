@@ -1,6 +1,6 @@
 """What one of two processes does for test_distributed.py: it trains plainly and in sessions, and prints what came of it.
 
-    RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=... python ranks.py CASE ...
+    RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=... python ranks.py CASE[,SHARE ...] ...
 """
 import contextlib
 import gc

@@ -40,6 +40,7 @@ CASES = {
     "policy with another choice": (lambda: session(policy={"aten::mm": "burn"}), ValueError, "it must be keep, forget"),
     "policy for nobody": (lambda: session(policy=["mm"]), ValueError, "it must be an operator"),
     "forget_everything": (lambda: session(forget_everything=1), TypeError, "forget_everything is 1: it must be True or"),
+    "end_together": (lambda: session(end_together="no"), TypeError, "end_together is 'no': it must be True or False"),
     "name": (lambda: session(name=None), TypeError, "option name is None: it must be text"),
     "an option that there is not": (lambda: session(verifies="never"), TypeError, "verifies"),
     "enabled": (lambda: setattr(session(), "enabled", "no"), TypeError, "enabled is 'no': it must be True or False"),

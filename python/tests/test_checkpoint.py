@@ -1,6 +1,9 @@
 """reprise.checkpoint in the place of torch.utils.checkpoint."""
+import inspect
+
 import pytest
 import torch
+import torch.utils.checkpoint
 from torch import nn
 
 import reprise
@@ -23,6 +26,14 @@ def test_the_function_runs_once_with_the_same_bits():
     plain = gradients(lambda block, x: block(x))
     assert same(gradients(lambda block, x: reprise.checkpoint(block, x)), plain)
     assert same(gradients(lambda block, x: reprise.checkpoint(block, x, use_reentrant=False)), plain)
+
+
+def test_it_takes_everything_that_torchs_takes():
+    plain = gradients(lambda block, x: block(x))
+    theirs = inspect.signature(torch.utils.checkpoint.checkpoint).parameters.values()
+    options = {one.name: one.default for one in theirs if one.kind is one.KEYWORD_ONLY}
+    assert {"use_reentrant", "context_fn", "early_stop"} <= options.keys()
+    assert same(gradients(lambda block, x: reprise.checkpoint(block, x, preserve_rng_state=True, **options)), plain)
 
 
 def test_what_autograd_saves_inside_is_forgotten():

@@ -1,6 +1,5 @@
 """Several processes that train together: the same bits as without Reprise, and one end for all of them."""
 import json
-import os
 import pathlib
 import re
 import socket
@@ -9,13 +8,13 @@ import sys
 
 import pytest
 import torch.distributed
+from forked import run_together
 
 pytestmark = pytest.mark.skipif(
     not torch.distributed.is_available() or not torch.distributed.is_gloo_available(), reason="this torch has no gloo"
 )
 
-HERE = pathlib.Path(__file__).parent
-EXAMPLES = HERE.parent / "examples"
+EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
 
 
 def free_port():
@@ -24,28 +23,16 @@ def free_port():
         return str(listening.getsockname()[1])
 
 
-def two_ranks(*command, timeout=300):
-    """Runs a program as two processes, and returns the exit code, the output and the errors of each."""
-    environment = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "WORLD_SIZE": "2"}
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, *command], cwd=HERE, env={**environment, "RANK": str(rank)}, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        for rank in range(2)
-    ]
-    try:
-        outputs = [rank.communicate(timeout=timeout) for rank in ranks]
-    finally:
-        for rank in ranks:
-            rank.kill()
-    return [(rank.returncode, *output) for rank, output in zip(ranks, outputs)]
+def two_ranks(program, *arguments):
+    """Runs a program as two processes, and returns what became of each."""
+    together = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"}
+    return run_together(program, arguments, [together | {"RANK": rank, "LOCAL_RANK": rank} for rank in "01"])
 
 
 def results(*cases):
     """By case, what both ranks say came of it."""
     found = {}
-    for code, out, errors in two_ranks("ranks.py", *cases):
+    for code, out, errors in two_ranks("import ranks; ranks.main()", *cases):
         assert code == 0, errors
         for line in out.splitlines():
             result = json.loads(line)
@@ -133,18 +120,56 @@ except RuntimeError as error:
 """
 
 
-@pytest.mark.parametrize("failing", [0, 1])
-def test_a_budget_that_one_rank_cannot_keep_ends_all_with_its_error(failing):
+TRAINER_FAILS = """
+import sys, torch, transformers, reprise
+from reprise.integrations.transformers import BudgetCallback
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.calls = torch.nn.Linear(64, 64), 0
+    def forward(self, x):
+        self.calls += 1
+        rows = 1 << 20 if self.calls == 3 and torch.distributed.get_rank() == int(sys.argv[1]) else 64
+        return {"loss": self.layer(x.sum() + torch.zeros(1, 64).expand(rows, 64)).sum()}
+
+arguments = transformers.TrainingArguments(
+    output_dir=sys.argv[2], per_device_train_batch_size=1, max_steps=4, report_to=[], use_cpu=True, disable_tqdm=True,
+    save_strategy="no", logging_strategy="no",
+)
+callback = BudgetCallback(reprise.live_bytes() + (4 << 20), planning_seconds=0)
+data = [{"x": torch.zeros(1)}] * 16
+trainer = transformers.Trainer(model=Model(), args=arguments, train_dataset=data, callbacks=[callback])
+try:
+    trainer.train()
+except reprise.BudgetError as error:
+    print("budget error", error.rank, error.requested, error)
+"""
+
+
+def expect_one_error(failing, ranks):
+    """Both have the error of this one."""
     outputs = []
-    for code, out, errors in two_ranks("-c", ONE_FAILS, str(failing)):
+    for code, out, errors in ranks:
         assert code == 0, errors
         outputs.append(out)
     assert outputs[0] == outputs[1]
     assert re.match(rf"budget error {failing} \d+ \[rank {failing}\] \[budget\] \d+ bytes .* are needed", outputs[0]), outputs
 
 
+@pytest.mark.parametrize("failing", [0, 1])
+def test_a_budget_that_one_rank_cannot_keep_ends_all_with_its_error(failing):
+    expect_one_error(failing, two_ranks(ONE_FAILS, str(failing)))
+
+
+def test_trainers_of_transformers_end_together(tmp_path):
+    pytest.importorskip("transformers")
+    pytest.importorskip("accelerate")
+    expect_one_error(1, two_ranks(TRAINER_FAILS, "1", str(tmp_path)))
+
+
 def test_ranks_that_are_on_their_own_lose_their_connection():
-    (_, mine, _), (_, other, _) = two_ranks("-c", ONE_FAILS, "0", "alone")
+    (_, mine, _), (_, other, _) = two_ranks(ONE_FAILS, "0", "alone")
     assert mine.startswith("budget error None")
     assert other.startswith("other error")
 

@@ -36,6 +36,28 @@ def test_a_trainer_of_transformers_has_the_same_bits(tmp_path):
     assert summary["steps"] == 3 and summary["replays"] > 0
 
 
+def test_a_step_of_a_trainer_of_transformers_ends_with_an_error(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("accelerate")
+    from reprise.integrations.transformers import BudgetCallback
+
+    class Fails(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(4, 4)
+
+        def forward(self, x):
+            raise ArithmeticError("in the middle of a step")
+
+    arguments = transformers.TrainingArguments(output_dir=str(tmp_path), max_steps=1, report_to=[], use_cpu=True, disable_tqdm=True)
+    callback = BudgetCallback("1GiB")
+    trainer = transformers.Trainer(model=Fails(), args=arguments, train_dataset=[{"x": torch.zeros(4)}] * 2, callbacks=[callback])
+    with pytest.raises(ArithmeticError, match="in the middle of a step"):
+        trainer.train()
+    with callback.session.step():  # an error if the other one were still open
+        torch.ones(4, requires_grad=True).exp().sum().backward()
+
+
 def test_a_trainer_of_lightning_has_the_same_bits(tmp_path):
     lightning = pytest.importorskip("lightning")
     from reprise.integrations.lightning import BudgetCallback

@@ -72,6 +72,24 @@ def test_a_trace_of_a_graph_of_networkx():
     trace = reprise.Trace.from_networkx(graph)
     assert trace.peak == 1000 and trace.cost == 40
     assert reprise.plan(trace, 500, moves=500).plan
+    back = trace.to_networkx()
+    assert back.nodes[3] == {"name": "layer 3", "cost": 2.0, "bytes": 100}
+    assert sorted(back.edges) == [(i, i + 1) for i in range(9)]
+    assert reprise.Trace.from_networkx(back).peak == trace.peak
+
+
+def test_a_graph_of_networkx_has_what_operators_make_and_read():
+    pytest.importorskip("networkx")
+    inputs, outputs = [[0], [1, 2]], [[1, 2], [3]]
+    graph = reprise.Trace.from_dict(
+        {
+            "operators": [{"name": f"op {i}", "inputs": inputs[i], "outputs": outputs[i], "cost": 3 + i} for i in range(2)],
+            "values": [{"bytes": 8}, {"bytes": 10, "maker": 0}, {"bytes": 20, "maker": 0}, {"bytes": 5, "maker": 1}],
+            "moments": [{"runs": 0}, {"runs": 1}],
+        }
+    ).to_networkx()
+    assert dict(graph.nodes(data=True)) == {0: {"name": "op 0", "cost": 3, "bytes": 30}, 1: {"name": "op 1", "cost": 4, "bytes": 5}}
+    assert list(graph.edges) == [(0, 1)]
 
 
 def test_a_curve_falls_with_the_budget():
@@ -97,7 +115,7 @@ def tangle(operators=300):
 
 def test_planning_can_be_interrupted():
     timer = threading.Timer(1, lambda: signal.raise_signal(signal.SIGINT))
-    timer.start()
     with pytest.raises(KeyboardInterrupt):
+        timer.start()
         reprise.plan(tangle(), "0.5x", seconds=600)
     timer.join()

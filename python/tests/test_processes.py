@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 
+import forked
 import pytest
 
 BEGIN = """
@@ -218,8 +219,8 @@ def test_every_program_of_the_documentation_runs(name, least):
     programs = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert len(programs) >= least
     for program in programs:
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        done = forked.run(program)
+        assert done.code == 0, done.errors
 
 
 def test_every_row_for_python_on_the_page_about_other_systems_runs():
@@ -230,8 +231,8 @@ def test_every_row_for_python_on_the_page_about_other_systems_runs():
     assert len(rows) >= 15
     programs = "".join(f"def row_{k}():\n" + textwrap.indent(f"{beginning}\n{row}\n", "    ") for k, row in enumerate(rows))
     calls = "".join(f"row_{k}()\n" for k in range(len(rows)))
-    done = subprocess.run([sys.executable, "-c", programs + calls], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    done = forked.run(programs + calls)
+    assert done.code == 0, done.errors
 
 
 @pytest.mark.parametrize("name, arguments", [("heat_adjoint", ["--steps", "100"]), ("accelerate_gpt", ["--steps", "2"])])

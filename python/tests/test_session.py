@@ -5,6 +5,7 @@ import gc
 import threading
 
 import models
+import numpy as np
 import pytest
 import torch
 from trained import train
@@ -30,6 +31,7 @@ def run(model, x):
 
 def test_a_budget_is_bytes_or_text():
     assert reprise.Session(1 << 30).budget == 1 << 30
+    assert reprise.Session(np.int64(1 << 30)).budget == 1 << 30
     assert reprise.Session("2GiB").budget == 2 << 30
     assert reprise.Session("20 MB").budget == 20_000_000
     assert reprise.Session().budget is None

@@ -1,12 +1,16 @@
 """Reprise in transformers.Trainer.
 
     trainer = Trainer(..., callbacks=[reprise.integrations.transformers.BudgetCallback("8GiB")])
+
+A Trainer tells its callbacks nothing about errors, and an open step has to hear of them: it ends with the error, and tells
+the other processes if several train together. So this module goes around `Trainer.train`.
 """
 from __future__ import annotations
 
+import functools
 from typing import Any
 
-from transformers import TrainerCallback
+from transformers import Trainer, TrainerCallback
 
 from ..session import Session, Step
 
@@ -30,7 +34,24 @@ class BudgetCallback(TrainerCallback):
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._end()
 
-    def _end(self) -> None:
+    def _end(self, error: BaseException | None = None) -> None:
         step, self._step = self._step, None
         if step is not None:
-            step.__exit__(None, None, None)
+            step.__exit__(None if error is None else type(error), error, None)
+
+
+_train = Trainer.train
+
+
+@functools.wraps(_train)
+def _train_and_tell(self: Trainer, *args: Any, **kwargs: Any) -> Any:
+    try:
+        return _train(self, *args, **kwargs)
+    except BaseException as error:
+        for callback in self.callback_handler.callbacks:
+            if isinstance(callback, BudgetCallback):
+                callback._end(error)
+        raise
+
+
+setattr(Trainer, "train", _train_and_tell)
