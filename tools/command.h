@@ -34,6 +34,7 @@ void add_doctor(CLI::App& app, Run& run);
 void add_plan(CLI::App& app, Run& run);
 void add_simulate(CLI::App& app, Run& run);
 void add_curve(CLI::App& app, Run& run);
+void add_fit(CLI::App& app, Run& run);
 void add_inspect(CLI::App& app, Run& run);
 void add_report(CLI::App& app, Run& run);
 void add_planners(CLI::App& app, Run& run);

@@ -18,7 +18,7 @@ constexpr const char* description =
     "memory. Reprise forgets (evicts) some, packs others and replays (recomputes) what backward asks for, bit for "
     "bit the same, so that live bytes never pass the budget.\n"
     "A trace is a record of one training step: its operators, the values they make, how long they take, and when "
-    "backward needs which value. `run` and `train` write traces; `plan`, `simulate`, `curve`, `inspect` and "
+    "backward needs which value. `run` and `train` write traces; `plan`, `simulate`, `curve`, `fit`, `inspect` and "
     "`report` work on them, without LibTorch.";
 
 constexpr const char* footer = R"(Start with:

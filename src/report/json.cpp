@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reprise/report/curve_views.h"
+#include "reprise/report/fit_views.h"
 
 namespace reprise {
 namespace {
@@ -141,6 +142,37 @@ std::string json_line(const Trace& trace, const Curve& curve) {
                    {"advice", advice(curve)},
                    {"seconds", curve.seconds},
                    {"cancelled", curve.cancelled}});
+}
+
+std::string json_line(const Fit& fit) {
+  Json points = Json::array();
+  for (const FitPoint& point : fit.points) {
+    const bool has_plan = point.result.has_plan();
+    const Json result = result_record(point.result);
+    Json record = {{"size", point.size}, {"recorded", point.recorded}};
+    for (const char* key : {"status", "keep_everything_peak_bytes", "floor_bytes", "plain_cost"}) {
+      record[key] = result[key];
+    }
+    record["plain_cost_per_sample"] = point.plain_cost_per_sample();
+    record["cost"] = result["cost"];
+    record["cost_per_sample"] = has_plan ? Json(point.cost_per_sample()) : Json(nullptr);
+    for (const char* key : {"overhead", "peak_bytes", "replays", "puts", "gets"}) record[key] = result[key];
+    const auto& smallest = point.result.smallest_feasible;
+    record["smallest_feasible_bytes"] = !has_plan && smallest ? Json(*smallest) : Json(nullptr);
+    points.push_back(std::move(record));
+  }
+  const auto size_of = [&](std::optional<std::size_t> point) {
+    return point ? Json(fit.points[*point].size) : Json(nullptr);
+  };
+  return one_line({{"budget_bytes", fit.budget},
+                   {"recorded", fit.recorded},
+                   {"points", std::move(points)},
+                   {"largest", size_of(fit.largest)},
+                   {"cheapest", size_of(fit.cheapest)},
+                   {"reached_the_end", fit.reached_the_end},
+                   {"advice", advice(fit)},
+                   {"seconds", fit.seconds},
+                   {"cancelled", fit.cancelled}});
 }
 
 std::string json_line(const Trace& trace, const Inspection& inspection) {

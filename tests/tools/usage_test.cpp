@@ -91,7 +91,8 @@ TEST_F(Usage, FilesThatCannotBeWrittenAreFoundOutBeforePlanning) {
 }
 
 TEST_F(Usage, HelpIsPrintedOnStdoutAndFitsATerminal) {
-  for (const std::string command : {"", "plan", "simulate", "curve", "inspect", "report", "planners", "example"}) {
+  for (const std::string command :
+       {"", "plan", "simulate", "curve", "fit", "inspect", "report", "planners", "example"}) {
     const Outcome outcome = command.empty() ? run_command({"--help"}) : run_command({command, "--help"});
     EXPECT_EQ(outcome.code, 0);
     EXPECT_EQ(outcome.err, "");

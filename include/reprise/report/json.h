@@ -9,6 +9,7 @@
 
 #include "reprise/export.h"
 #include "reprise/plan/curve.h"
+#include "reprise/plan/fit.h"
 #include "reprise/plan/planner.h"
 #include "reprise/report/inspection.h"
 #include "reprise/simulate/simulate.h"
@@ -33,6 +34,12 @@ namespace reprise {
 // keep_everything_peak_bytes, plain_cost, advice, seconds, cancelled. Points that were not planned because planning was
 // cancelled are left out.
 [[nodiscard]] REPRISE_EXPORT std::string json_line(const Trace&, const Curve&);
+
+// Keys: budget_bytes, recorded (the sizes), points [{size, recorded, status, keep_everything_peak_bytes, floor_bytes,
+// plain_cost, plain_cost_per_sample, and, null if infeasible: cost, cost_per_sample, overhead, peak_bytes, replays,
+// puts, gets; smallest_feasible_bytes, null if feasible}, ...] by ascending size, largest and cheapest (sizes, or null
+// if none fits), reached_the_end, advice, seconds, cancelled.
+[[nodiscard]] REPRISE_EXPORT std::string json_line(const Fit&);
 
 // Keys: name, operators, moments, events, values, outside_values, value_bytes, outside_bytes, largest_other_bytes,
 // keep_everything_peak_bytes, floor_bytes, floor {as a blocker above, and its parts: needed_bytes, made_bytes,
