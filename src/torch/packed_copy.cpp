@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "torch/libtorch.h"
 #include "torch/meter.h"
 
 namespace reprise::internal {
@@ -30,8 +31,10 @@ PackedCopy::~PackedCopy() {
   meter::discharge(charged_);
 }
 
-void PackedCopy::restore(const c10::Storage& storage) const {
+c10::Storage PackedCopy::contents() const {
+  c10::Storage storage = libtorch::new_storage(form_.plain_bytes());
   unpack(form_, {data_.get(), form_.bytes()}, {static_cast<std::byte*>(storage.mutable_data()), storage.nbytes()});
+  return storage;
 }
 
 }  // namespace reprise::internal

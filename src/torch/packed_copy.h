@@ -10,6 +10,7 @@
 
 #include "reprise/store/packing.h"
 #include "reprise/trace/trace.h"
+#include "torch/value_copy.h"
 
 namespace reprise::internal {
 
@@ -19,17 +20,14 @@ inline constexpr double pack_cost = 0.75e-4, unpack_cost = 1.0e-4;
 // How these contents pack; none: not at all.
 [[nodiscard]] std::optional<PackedForm> form_of_contents(const c10::StorageImpl&, at::ScalarType);
 
-class PackedCopy {
+class PackedCopy final : public ValueCopy {
  public:
   // Nothing if the contents do not fit the form or there is no room for the copy. Whoever unpacks it shares it.
   static std::shared_ptr<const PackedCopy> of(const PackedForm&, const c10::Storage&);
-  ~PackedCopy();
-  PackedCopy(const PackedCopy&) = delete;
-  PackedCopy& operator=(const PackedCopy&) = delete;
+  ~PackedCopy() override;
 
   [[nodiscard]] Bytes bytes() const { return charged_; }
-  [[nodiscard]] std::size_t plain_bytes() const { return form_.plain_bytes(); }
-  void restore(const c10::Storage&) const;
+  [[nodiscard]] c10::Storage contents() const override;
 
  private:
   PackedCopy() = default;

@@ -20,6 +20,8 @@ struct Script {
       end,  // a drop after which nobody needs it any more
       pack,
       unpack,
+      put,  // on disk
+      get,
     };
     Kind kind = Kind::drop;
     Id target = 0;  // a value; for replay an index into `replays`

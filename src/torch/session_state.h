@@ -57,7 +57,8 @@ class SessionState final : public Source {
   const std::shared_ptr<Rules> rules_;
   const std::shared_ptr<PlanningJobs> jobs_;
   Periods periods_;
-  int since_recorded_ = 0;  // steps that ran plainly, since the last one that was recorded
+  ValueDisk::Totals disk_before_;  // when the last step began
+  int since_recorded_ = 0;         // steps that ran plainly, since the last one that was recorded
 };
 
 }  // namespace reprise::internal
