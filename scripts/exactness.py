@@ -18,6 +18,7 @@ PAGE = ROOT / "docs/exactness.md"
 REGIMES = {
     "RecordedTrap": "no budget",
     "PlannedTrap": "moderate budget",
+    "DiskTrap": "with a disk",
     "TightTrap": "tightest budget",
     "ForcedTrap": "all forgotten",
     "InterruptedTrap": "interrupted",
@@ -27,7 +28,7 @@ REGIMES = {
 # Other files that compare bits, in this order.
 OTHERS = [
     "checkpoint", "policy", "follow_segments", "random_program", "session", "session_plan", "lasting_plans",
-    "session_thread", "fault", "limits", "unwritten", "draws", "changing_steps", "budget_error", "exit", "fork", "planning", "company_traps",
+    "session_thread", "fault", "disk", "limits", "unwritten", "draws", "changing_steps", "budget_error", "exit", "fork", "planning", "company_traps",
     "overlap_thread", "soak", "soak_thread",
 ]
 
@@ -43,6 +44,8 @@ live bytes have to stay within the budget, and nothing may be left afterwards.
 - *moderate budget*: 0.75 of the bytes that the plain run needs above those that were live before
   it, with several steps and a plan in between. Where no plan fits, a `BudgetError` is allowed, and
   the bytes still have to stay within the budget.
+- *with a disk*: 0.75 and 0.5 of these bytes, with a disk below the memory that everything goes to
+  that would be forgotten; without a plan in the first step, and with one in the others.
 - *tightest budget*: down from 0.95 in steps of 0.1, until nothing lower is feasible; with packing
   and without. No plans.
 - *all forgotten*: every value that can be rebuilt is forgotten as soon as it is saved, and rebuilt

@@ -19,6 +19,7 @@ namespace {
 struct Story {
   double byte_cost = 0;               // copies in tiers that count in the budget included
   std::size_t replays = 0, gets = 0;  // that brought it back
+  bool outside = false;               // it was in a tier that does not count in the budget
   double rebuild_cost = 0;  // of replays, shared by bytes with what else they brought back, and of puts and gets
   Bytes at_peak = 0;        // bytes live at the action in question
 };
@@ -49,6 +50,7 @@ std::vector<Story> stories_of(const Trace& trace, const Plan& plan, const Simula
     if (residence.origin == Residence::Origin::put) {
       const Tier& tier = plan.tiers[residence.tier];
       bytes = tier.in_budget ? tier.find(residence.value)->bytes : 0;
+      story.outside |= !tier.in_budget;
     }
     story.byte_cost += static_cast<double>(bytes) * (costs[residence.end] - costs[residence.begin]);
     if (residence.begin <= peak && peak < residence.end) story.at_peak += bytes;
@@ -133,7 +135,9 @@ class Collector {
   void add(Id v) {
     const Value& value = trace_.values[v];
     const Story &before = before_[v], &after = after_[v];
-    const Fate fate = after.gets > 0 ? Fate::packed : after.replays > 0 ? Fate::forgotten : Fate::kept;
+    const Fate fate = after.gets > 0      ? (after.outside ? Fate::on_disk : Fate::packed)
+                      : after.replays > 0 ? Fate::forgotten
+                                          : Fate::kept;
     const Bytes freed = std::max<Bytes>(0, before.at_peak - after.at_peak);
     const Reason reason = fate == Fate::kept ? why_kept(v)
                           : freed > 0        ? Reason::frees_at_peak
@@ -207,6 +211,7 @@ std::string what_happens(const ValueGroup& group) {
   switch (group.fate) {
     case Fate::kept: return "kept";
     case Fate::packed: return group.replays > 0 ? "packed, and " + count(group.replays, "replay") : "packed";
+    case Fate::on_disk: return group.replays > 0 ? "on disk, and " + count(group.replays, "replay") : "on disk";
     case Fate::forgotten: return "forgotten, " + count(group.replays, "replay");
   }
   return "";
@@ -215,7 +220,9 @@ std::string what_happens(const ValueGroup& group) {
 std::string sentence(const Trace& trace, const ValueGroup& group) {
   const double step = trace.total_cost();
   const std::string cost = small_percent(step > 0 ? group.rebuild_cost / step : 0) + " of the step";
-  const char* const work = group.fate == Fate::packed ? "packing and unpacking" : "rebuilding";
+  const char* const work = group.fate == Fate::packed    ? "packing and unpacking"
+                           : group.fate == Fate::on_disk ? "writing and reading"
+                                                         : "rebuilding";
   switch (group.reason) {
     case Reason::frees_at_peak:
       return fmt::format("{} costs {} and frees {} at the peak", work, cost, format_bytes(group.freed_at_peak));

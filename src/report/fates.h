@@ -11,10 +11,15 @@
 
 namespace reprise::internal {
 
-enum class Fate { kept, packed, forgotten };
+enum class Fate {
+  kept,
+  packed,
+  on_disk,  // in a tier that does not count in the budget
+  forgotten,
+};
 
 enum class Reason {
-  // of what is forgotten or packed
+  // of what is forgotten, packed or on disk
   frees_at_peak,  // it would be there where keeping everything has most bytes live, and is not
   frees_while_unused,
   // of what is kept
@@ -65,7 +70,7 @@ struct Fates {
 // The reason as a sentence, without a full stop: "rebuilding costs 0.30 % of the step and frees 8.00 MiB at the peak".
 [[nodiscard]] std::string sentence(const Trace&, const ValueGroup&);
 
-// What happens: "kept", "packed", "forgotten, replayed 3 times".
+// What happens: "kept", "packed", "on disk", "forgotten, replayed 3 times".
 [[nodiscard]] std::string what_happens(const ValueGroup&);
 
 }  // namespace reprise::internal

@@ -97,6 +97,19 @@ std::vector<LayerBytes> layers_of(const Trace& trace, const Plan& plan, const Si
   return layers;
 }
 
+std::vector<Bytes> outside_the_budget(const Plan& plan, const Simulation& simulation) {
+  std::vector<Bytes> bytes(plan.actions.size() + 1, 0);
+  for (const Residence& residence : simulation.residences) {
+    if (residence.origin != Residence::Origin::put || plan.tiers[residence.tier].in_budget) continue;
+    const Bytes copy = plan.tiers[residence.tier].find(residence.value)->bytes;
+    bytes[residence.begin] += copy;
+    bytes[residence.end] -= copy;
+  }
+  bytes.pop_back();
+  std::partial_sum(bytes.begin(), bytes.end(), bytes.begin());
+  return bytes;
+}
+
 std::vector<double> costs_before(const Trace& trace, const Plan& plan) {
   std::vector<double> costs = {0};
   costs.reserve(plan.actions.size() + 1);

@@ -39,6 +39,10 @@ struct LayerBytes {
 // Returns the layers by action. The simulation has to be one of this plan, valid, with `live` and `residences`.
 [[nodiscard]] std::vector<LayerBytes> layers_of(const Trace&, const Plan&, const Simulation&);
 
+// Returns, by action, the bytes of copies in tiers that do not count in the budget: what is on disk. The simulation is
+// as for `layers_of`.
+[[nodiscard]] REPRISE_EXPORT std::vector<Bytes> outside_the_budget(const Plan&, const Simulation&);
+
 // Returns, by action, the cost of all actions before it, and one number more: the cost of the plan.
 [[nodiscard]] std::vector<double> costs_before(const Trace&, const Plan&);
 

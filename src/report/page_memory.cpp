@@ -59,6 +59,27 @@ class MemoryPicture {
     return std::move(text_);
   }
 
+  // Bytes on disk with the plan, in a lane below the memory and on the same axis of time; empty: there are none.
+  std::string lane() {
+    const std::vector<Bytes> bytes = outside_the_budget(data_.plan(), *data_.after);
+    const Bytes most = bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
+    if (most == 0) return "";
+    const Columns& columns = *data_.columns_after;
+    const auto count = static_cast<double>(columns.actions.size());
+    const double width = box * width_of(columns);
+    std::string path = fmt::format("M0,{}", box);
+    for (std::size_t column = 0; column < columns.actions.size(); ++column) {
+      const double share = static_cast<double>(bytes[columns.actions[column]]) / static_cast<double>(most);
+      path += fmt::format("V{:.1f}H{:.1f}", box * (1 - share), width * static_cast<double>(column + 1) / count);
+    }
+    text_.clear();
+    add("<figure data-side=\"disk\"><figcaption><strong>On disk.</strong> Not in the budget: at most {}.</figcaption>",
+        number("disk_peak_bytes", most, format_bytes(most)));
+    add(R"(<div class="lane"><svg viewBox="0 0 {0} {0}" preserveAspectRatio="none" role="img" aria-label="Bytes on disk over the step: at most {1}"><path class="disk" d="{2}V{0}Z"/></svg></div></figure>)",
+        box, format_bytes(most), path);
+    return std::move(text_);
+  }
+
   // What the colours are, for those layers that are there.
   std::string legend() const {
     std::string items;
@@ -214,7 +235,7 @@ std::string memory_section(const PageData& data) {
   std::string text = "<section aria-labelledby=\"memory\">\n<h2 id=\"memory\">Memory over the step</h2>\n";
   text += "<p>Live bytes, by what they are. Time is a share of the step without Reprise.</p>\n";
   text += picture.legend() + picture.draw(MemoryPicture::Side::before);
-  if (data.after) text += picture.draw(MemoryPicture::Side::after);
+  if (data.after) text += picture.draw(MemoryPicture::Side::after) + picture.lane();
   return text + picture.key() + "</section>\n";
 }
 

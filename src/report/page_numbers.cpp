@@ -1,4 +1,5 @@
 // The page's numbers for programs, and for the script that shows details under the pointer.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "report/page_parts.h"
@@ -49,6 +50,7 @@ std::string page_numbers(const PageData& data) {
   for (std::size_t i = 0; i < layer_count; ++i) names.push_back(name(static_cast<MemoryLayer>(i)));
   const auto if_planned = [&](auto value) { return data.after ? Json(value) : Json(nullptr); };
   const Simulation& simulation = data.simulation();
+  const std::vector<Bytes> on_disk = outside_the_budget(data.plan(), simulation);
   Json json = {{"name", cut(data.trace.name)},
                {"budget_bytes", if_planned(data.plan().budget)},
                {"peak_before_bytes", data.before.peak},
@@ -57,6 +59,7 @@ std::string page_numbers(const PageData& data) {
                {"replays", if_planned(simulation.replays)},
                {"puts", if_planned(simulation.puts)},
                {"gets", if_planned(simulation.gets)},
+               {"disk_peak_bytes", if_planned(on_disk.empty() ? 0 : *std::max_element(on_disk.begin(), on_disk.end()))},
                {"floor_bytes", data.inspection.floor.bytes},
                {"plain_cost", data.trace.total_cost()},
                {"layers", std::move(names)},

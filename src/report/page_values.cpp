@@ -24,6 +24,7 @@ const char* class_of(Fate fate) {
   switch (fate) {
     case Fate::kept: return "kept";
     case Fate::packed: return "packed";
+    case Fate::on_disk: return "disk";
     case Fate::forgotten: return "replayed";
   }
   return "";

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "report/layers.h"
@@ -16,15 +17,16 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int process = 1;
-enum Track : int { step_track = 1, replay_track = 2, packing_track = 3 };
+enum Track : int { step_track = 1, replay_track = 2, packing_track = 3, disk_track = 4 };
 
 class EventWriter {
  public:
-  explicit EventWriter(const Trace& trace) : trace_(trace) {
+  EventWriter(const Trace& trace, bool with_disk) : trace_(trace) {
     name_track("process_name", step_track, name_of(trace));
     name_track("thread_name", step_track, "step");
     name_track("thread_name", replay_track, "replays");
     name_track("thread_name", packing_track, "packing");
+    if (with_disk) name_track("thread_name", disk_track, "disk");
   }
 
   void add(const Plan& plan, const Action& action, double from, double duration) {
@@ -37,9 +39,10 @@ class EventWriter {
         const Json arguments = {{"value", action.target},
                                 {"bytes", trace_.values[action.target].bytes},
                                 {"tier", plan.tiers[action.tier].name}};
-        const char* const verb = action.kind == Action::Kind::put ? "pack" : "unpack";
-        return add_event(fmt::format("{} {}", verb, maker_of(trace_, action.target, 80)), packing_track, from, duration,
-                         arguments);
+        const bool put = action.kind == Action::Kind::put, packs = plan.tiers[action.tier].in_budget;
+        const char* const verb = packs ? (put ? "pack" : "unpack") : (put ? "write" : "read");
+        return add_event(fmt::format("{} {}", verb, maker_of(trace_, action.target, 80)),
+                         packs ? packing_track : disk_track, from, duration, arguments);
       }
     }
   }
@@ -87,10 +90,12 @@ class EventWriter {
 }  // namespace
 
 std::string to_perfetto(const Trace& trace, const Plan& plan) {
-  const Simulation simulation = simulate(trace, plan);
+  const Simulation simulation = simulate(trace, plan, {.record_residences = true});
   if (simulation.broken) throw BadInput("", "plan", simulation.broken->sentence);
   const std::vector<double> costs = costs_before(trace, plan);
-  EventWriter events(trace);
+  const std::vector<Bytes> on_disk = outside_the_budget(plan, simulation);
+  const bool with_disk = std::any_of(on_disk.begin(), on_disk.end(), [](Bytes bytes) { return bytes > 0; });
+  EventWriter events(trace, with_disk);
   bool begun = false;
   events.count("budget", 0, plan.budget);
   for (std::size_t i = 0; i < plan.actions.size(); ++i) {
@@ -100,6 +105,7 @@ std::string to_perfetto(const Trace& trace, const Plan& plan) {
     begun = begun || action.kind != Action::Kind::drop;
     if (!begun) continue;
     events.count("live bytes", costs[i], simulation.live[i]);
+    if (with_disk) events.count("bytes on disk", costs[i], on_disk[i]);
   }
   events.count("budget", costs.back(), plan.budget);
   return events.take();

@@ -44,6 +44,21 @@ std::string peaks(const Summary& summary) {
   return text;
 }
 
+std::string disk(const Summary& summary) {
+  std::string text;
+  if (summary.disk_put_last_step > 0 || summary.disk_got_last_step > 0) {
+    text += line("disk", fmt::format("{} written, {} read, in {}; the step waited for {}",
+                                     format_bytes(summary.disk_put_last_step), format_bytes(summary.disk_got_last_step),
+                                     cpu_time(summary.disk_seconds), cpu_time(summary.disk_wait_seconds)));
+  }
+  if (summary.disk_failures > 0) {
+    text += line(text.empty() ? "disk" : "",
+                 fmt::format("{} so far, the newest: {}", counted(summary.disk_failures, "failure"),
+                             printable(summary.last_disk_failure)));
+  }
+  return text;
+}
+
 std::string forgotten(const Summary& summary) {
   std::string text = line("forgotten", summary.forgotten_last_step > 0 ? format_bytes(summary.forgotten_last_step)
                                                                        : "nothing in the last step");
@@ -51,6 +66,16 @@ std::string forgotten(const Summary& summary) {
     text += line("packed", fmt::format("{} into {}", format_bytes(summary.packed_last_step),
                                        format_bytes(summary.packed_to_last_step)));
   }
+  return text + disk(summary);
+}
+
+std::string what_was_added(const Summary& summary) {
+  std::vector<std::string> parts;
+  if (summary.replay_seconds > 0) parts.emplace_back("replaying");
+  if (summary.pack_seconds > 0) parts.emplace_back("packing");
+  if (summary.disk_wait_seconds > 0) parts.emplace_back("waiting for the disk");
+  std::string text = parts.front();
+  for (std::size_t i = 1; i < parts.size(); ++i) text += (i + 1 < parts.size() ? ", " : " and ") + parts[i];
   return text;
 }
 
@@ -63,11 +88,9 @@ std::string work(const Summary& summary) {
   if (summary.step_seconds <= 0) return text;
   std::string added = percent(summary.overhead());
   if (summary.overhead() > 0) {
-    const double extra = summary.replay_seconds + summary.pack_seconds;
-    const char* what = summary.pack_seconds <= 0     ? "replaying"
-                       : summary.replay_seconds <= 0 ? "packing"
-                                                     : "replaying and packing";
-    added += fmt::format(": {} of {} beside {}", cpu_time(extra), what, cpu_time(summary.step_seconds - extra));
+    const double extra = summary.replay_seconds + summary.pack_seconds + summary.disk_wait_seconds;
+    added += fmt::format(": {} of {} beside {}", cpu_time(extra), what_was_added(summary),
+                         cpu_time(summary.step_seconds - extra));
   }
   return text + line("overhead", added);
 }
@@ -154,7 +177,7 @@ std::string outside_the_budget(const Summary& summary) {
 }  // namespace
 
 double Summary::overhead() const {
-  const double extra = replay_seconds + pack_seconds, rest = step_seconds - extra;
+  const double extra = replay_seconds + pack_seconds + disk_wait_seconds, rest = step_seconds - extra;
   return extra > 0 && rest > 0 ? extra / rest : 0;
 }
 

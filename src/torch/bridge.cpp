@@ -4,18 +4,34 @@
 
 #include "reprise/trace/timeline.h"
 #include "torch/meter.h"
+#include "torch/overlap.h"
 #include "torch/packed_copy.h"
 #include "torch/script_writer.h"
 
 namespace reprise::internal {
-Bridge::Bridge(const Period& period, bool pack) : other_(period.other) {
+namespace {
+
+constexpr const char* name_of_packed = "packed";
+constexpr const char* name_of_disk = "disk";
+
+// The tier of this name in a plan, which may be another program's.
+Id tier_of(const Plan& plan, const char* name) {
+  const auto found =
+      std::find_if(plan.tiers.begin(), plan.tiers.end(), [&](const Tier& tier) { return tier.name == name; });
+  return found == plan.tiers.end() ? -1 : static_cast<Id>(found - plan.tiers.begin());
+}
+
+}  // namespace
+
+Bridge::Bridge(const Period& period, const OfferedTiers& tiers) : other_(period.other) {
   find_chains(period);
   add_values(period);
   add_operators(period);
   add_moments(period);
   check(trace_);
   add_takeovers(period);
-  if (pack) add_packing(period);
+  if (tiers.pack) add_packing(period);
+  if (tiers.disk) add_disk(period, *tiers.disk);
   check(trace_);
 }
 
@@ -211,7 +227,7 @@ void Bridge::add_packing(const Period& period) {
   forms_ = period.seen.forms;
   forms_.resize(period.recipes->values.size());
   Tier packed;
-  packed.name = "packed";
+  packed.name = name_of_packed;
   for (std::size_t v = 0; v < recorded_.size(); ++v) {
     const auto& form = forms_[recorded_[v]];
     if (!form) continue;
@@ -222,9 +238,27 @@ void Bridge::add_packing(const Period& period) {
   if (!packed.entries.empty()) trace_.tiers.push_back(std::move(packed));
 }
 
+// What can be rebuilt, so that a file that is lost costs time and no gradient.
+void Bridge::add_disk(const Period& period, const DiskTerms& terms) {
+  Tier disk;
+  disk.name = name_of_disk;
+  disk.capacity = terms.capacity;
+  disk.in_budget = false;
+  for (std::size_t v = 0; v < recorded_.size(); ++v) {
+    const Value& value = trace_.values[v];
+    if (!terms.takes(value.bytes) || period.recipes->values[recorded_[v]].outlasts) continue;
+    if (!trace_.operators[*value.maker].replayable) continue;
+    disk.entries.push_back({static_cast<Id>(v), value.bytes, terms.put_cost(value.bytes), terms.get_cost(value.bytes)});
+  }
+  if (!disk.entries.empty()) trace_.tiers.push_back(std::move(disk));
+}
+
 // ---- back ----------------------------------------------------------------------------------------------------------
 
-std::shared_ptr<const Script> Bridge::script(const Plan& plan, const Simulation& simulation, double gap) const {
+std::shared_ptr<const Script> Bridge::script(const Plan& made, const Simulation& simulated, double gap) const {
+  const Id packed = tier_of(made, name_of_packed), disk = tier_of(made, name_of_disk);
+  const Plan plan = with_overlap(trace_, made, disk);
+  const Simulation simulation = plan == made ? simulated : simulate(trace_, plan);
   auto script = std::make_shared<Script>();
   script->peak = simulation.peak;
   script->plain_cost = trace_.total_cost();
@@ -240,8 +274,14 @@ std::shared_ptr<const Script> Bridge::script(const Plan& plan, const Simulation&
       case Action::Kind::run: writer.run(action.target); break;
       case Action::Kind::replay: writer.replay(replay_of(*trace_.moments[action.target].runs)); break;
       case Action::Kind::drop: writer.drop(recorded_[action.target]); break;
-      case Action::Kind::put: writer.pack(recorded_[action.target]); break;
-      case Action::Kind::get: writer.unpack(recorded_[action.target]); break;
+      case Action::Kind::put:
+      case Action::Kind::get: {
+        const Id value = recorded_[action.target];
+        const bool put = action.kind == Action::Kind::put;
+        if (action.tier == disk) put ? writer.put(value) : writer.get(value);
+        if (action.tier == packed) put ? writer.pack(value) : writer.unpack(value);
+        break;
+      }
     }
   }
   writer.finish(recorded_);

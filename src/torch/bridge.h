@@ -12,13 +12,14 @@
 
 #include "reprise/plan/planner.h"
 #include "torch/period.h"
+#include "torch/tiers.h"
 
 namespace reprise::internal {
 
 class Bridge {
  public:
-  // With packing offered as a tier, or not.
-  Bridge(const Period&, bool pack);
+  // With these tiers offered.
+  Bridge(const Period&, const OfferedTiers&);
 
   [[nodiscard]] const Trace& trace() const { return trace_; }
   [[nodiscard]] std::shared_ptr<const Script> script(const Plan&, const Simulation&, double gap) const;
@@ -32,6 +33,7 @@ class Bridge {
   void run_event(Moment&, Bytes workspace);
   void add_takeovers(const Period&);
   void add_packing(const Period&);
+  void add_disk(const Period&, const DiskTerms&);
 
   Trace trace_;
   std::vector<Id> value_of_;                // by recorded value: in the trace, or -1

@@ -20,6 +20,8 @@ class Counters {
   void forgotten(Bytes bytes) { numbers_.forgotten_last_step += bytes; }
   void packed(Bytes plain, Bytes packed);
   void packing(double microseconds);
+  // For values from disk.
+  void waiting(double microseconds) { rebuilding_ += microseconds * 1e-6; }
   void replays(std::int64_t operators, double microseconds);
   void verified() { ++numbers_.verified; }
   // A result of this operator cannot be rebuilt.
@@ -32,7 +34,7 @@ class Counters {
   // Memory that the meter does not know.
   void unmetered(Bytes bytes, const void* storage) { unmetered_[storage] = bytes; }
 
-  // CPU seconds of replaying and packing, in all steps.
+  // Seconds of replaying, packing and waiting for a disk, in all steps.
   [[nodiscard]] double rebuilding() const { return rebuilding_; }
 
   // All that was counted; what others know is left as it is by default.

@@ -11,11 +11,12 @@
 #include "torch/process.h"
 #include "torch/sequences.h"
 #include "torch/steps.h"
+#include "torch/value_disks.h"
 
 namespace reprise::internal {
 namespace {
 
-// The first three are held by those who wait for the arbiter, never the other way round; the last three are waited for
+// The first three are held by those who wait for the arbiter, never the other way round; the last four are waited for
 // by those who hold it.
 void before() {
   Interception::lock_for_fork();
@@ -24,11 +25,13 @@ void before() {
   Arbiter::lock_for_fork();
   process().operators().lock();
   process().planning().lock();
+  process().disks().lock_for_fork();
   heap::lock_for_fork();
 }
 
 void in_parent() {
   heap::unlock_after_fork();
+  process().disks().unlock_in_parent();
   process().planning().unlock();
   process().operators().unlock();
   Arbiter::unlock_after_fork();
@@ -39,6 +42,7 @@ void in_parent() {
 
 void in_child() {
   heap::unlock_after_fork();
+  process().disks().unlock_in_child();
   process().planning().renew();
   process().operators().unlock();
   keep_step_of_this_thread();

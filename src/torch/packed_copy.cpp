@@ -2,6 +2,8 @@
 
 #include <span>
 
+#include "torch/libtorch.h"
+
 namespace reprise::internal {
 
 std::optional<PackedForm> form_of_contents(const c10::StorageImpl& storage, at::ScalarType dtype) {
@@ -35,8 +37,10 @@ PackedCopy::~PackedCopy() {
   meter::untrack(account_);
 }
 
-void PackedCopy::restore(const c10::Storage& storage) const {
+c10::Storage PackedCopy::contents() const {
+  c10::Storage storage = libtorch::new_storage(form_.plain_bytes());
   unpack(form_, {data_.get(), form_.bytes()}, {static_cast<std::byte*>(storage.mutable_data()), storage.nbytes()});
+  return storage;
 }
 
 }  // namespace reprise::internal

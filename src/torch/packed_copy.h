@@ -11,6 +11,7 @@
 #include "reprise/store/packing.h"
 #include "reprise/trace/trace.h"
 #include "torch/meter.h"
+#include "torch/value_copy.h"
 
 namespace reprise::internal {
 
@@ -20,19 +21,16 @@ inline constexpr double pack_cost = 0.75e-4, unpack_cost = 1.0e-4;
 // How these contents pack; none: not at all.
 [[nodiscard]] std::optional<PackedForm> form_of_contents(const c10::StorageImpl&, at::ScalarType);
 
-class PackedCopy {
+class PackedCopy final : public ValueCopy {
  public:
   // Whether a plan accounts for it; else it is among the other bytes.
   enum class Account : std::uint8_t { plan, other };
   // Nothing if the contents do not fit the form or there is no room for the copy. Whoever unpacks it shares it.
   static std::shared_ptr<const PackedCopy> of(const PackedForm&, const c10::Storage&, Account);
-  ~PackedCopy();
-  PackedCopy(const PackedCopy&) = delete;
-  PackedCopy& operator=(const PackedCopy&) = delete;
+  ~PackedCopy() override;
 
   [[nodiscard]] Bytes bytes() const { return account_.bytes; }
-  [[nodiscard]] std::size_t plain_bytes() const { return form_.plain_bytes(); }
-  void restore(const c10::Storage&) const;
+  [[nodiscard]] c10::Storage contents() const override;
 
  private:
   PackedCopy() = default;

@@ -40,6 +40,20 @@ PlanResult make_plan_with_slack(const Trace& trace, PlanOptions options) {
   return result;
 }
 
+// A disk is more to search through. What was found without it in a part of the time is where the search with it begins,
+// so that it is not worse than that.
+PlanResult make_plan_with_disk(const Period& known, bool pack, const Trace& trace, PlanOptions options) {
+  constexpr double part = 0.4;
+  if (!options.start) {
+    PlanOptions without = options;
+    without.time_limit *= part;
+    options.time_limit *= 1 - part;
+    PlanResult result = make_plan_with_slack(Bridge(known, pack).trace(), without);
+    if (result.has_plan()) options.start = std::move(result.plan);
+  }
+  return make_plan_with_slack(trace, options);
+}
+
 struct Outcome {
   PlanResult result;
   std::shared_ptr<const Script> script;  // if there is a plan
@@ -47,10 +61,11 @@ struct Outcome {
   std::string failure;                   // of planning itself
 };
 
-Outcome make(const Period& known, const PlanOptions& options, bool pack, const std::filesystem::path& folder) {
+Outcome make(const Period& known, const PlanOptions& options, const OfferedTiers& tiers,
+             const std::filesystem::path& folder) {
   Outcome outcome;
   try {
-    const Bridge bridge(known, pack);
+    const Bridge bridge(known, tiers);
     PlanResult& result = outcome.result;
     const bool again = known.plan && known.plan->budget == options.budget;  // the one in the folder is the one it has
     const auto stored = again ? std::nullopt : read_from_folder(folder, bridge.trace(), options.budget);
@@ -59,7 +74,8 @@ Outcome make(const Period& known, const PlanOptions& options, bool pack, const s
       result.plan = *stored;
       result.simulation = simulate(bridge.trace(), *stored);
     } else {
-      result = make_plan_with_slack(bridge.trace(), options);
+      result = tiers.disk ? make_plan_with_disk(known, tiers.pack, bridge.trace(), options)
+                          : make_plan_with_slack(bridge.trace(), options);
       if (result.has_plan()) write_to_folder(folder, bridge.trace(), result.plan);
     }
     if (result.has_plan()) {
@@ -134,7 +150,7 @@ void PlanningJobs::ask_for(const std::shared_ptr<Period>& period, Bytes budget, 
 }
 
 bool PlanningJobs::take_from_folder(Period& period, Bytes budget) const try {
-  const Bridge bridge(period, rules_->packs());
+  const Bridge bridge(period, rules_->tiers());
   auto plan = read_from_folder(folder_, bridge.trace(), budget);
   if (!plan) return false;
   period.use(bridge.script(*plan, simulate(bridge.trace(), *plan), 0), *plan);
@@ -159,7 +175,7 @@ void PlanningJobs::plan(const std::shared_ptr<Period>& period, Bytes budget, dou
   options.time_limit = std::chrono::duration<double>(seconds);
   options.cancel = &job.cancelled();
   options.start = known.plan;
-  Outcome outcome = make(known, options, rules_->packs(), folder_);
+  Outcome outcome = make(known, options, rules_->tiers(), folder_);
   const PlanResult& result = outcome.result;
 
   const Arbiter lock;

@@ -11,6 +11,7 @@
 #include "torch/process.h"
 #include "torch/recording.h"
 #include "torch/recordings.h"
+#include "torch/value_disks.h"
 #include "torch/victims.h"
 
 namespace reprise::internal {
@@ -69,16 +70,26 @@ std::string under_way(const Recording& r) {
   throw BudgetError(std::move(facts));
 }
 
+// Under the arbiter's lock. False: there is nothing.
+bool forget_something(bool& reconsidered) {
+  if (forget_a_victim()) return true;
+  if (reconsidered) return false;
+  reconsidered = reconsider_victims();
+  return reconsidered;
+}
+
 bool forget_until_it_fits(Bytes wanted) {
   bool reconsidered = false;
   while (meter::live() + wanted > meter::ceiling()) {
-    const Arbiter lock;
-    if (forget_a_victim()) continue;
-    if (!reconsidered && reconsider_victims()) {
-      reconsidered = true;
-      continue;
+    if (process().disks().settle_next()) continue;
+    {
+      const Arbiter lock;
+      if (forget_something(reconsidered)) continue;
     }
+    if (put_away_what_cannot_be_rebuilt()) continue;
+    const Arbiter lock;
     if (meter::live() + wanted <= meter::limit()) return false;  // into the reserve
+    if (process().disks().give_up_fetched()) continue;
     if (!drop_a_packed_copy()) throw_budget_error(wanted);
   }
   return true;

@@ -4,6 +4,7 @@
 #include "torch/operators.h"
 #include "torch/planning.h"
 #include "torch/recordings.h"
+#include "torch/value_disks.h"
 
 namespace reprise::internal {
 
@@ -11,7 +12,8 @@ Process::Process()
     : operators_(std::make_unique<OperatorTable>()),
       planning_(std::make_unique<Planning>()),
       recordings_(std::make_unique<Recordings>()),
-      steps_(std::make_unique<OpenSteps>()) {}
+      steps_(std::make_unique<OpenSteps>()),
+      disks_(std::make_unique<ValueDisks>()) {}
 Process::~Process() = default;
 
 Process& process() {

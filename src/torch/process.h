@@ -13,6 +13,7 @@ class OpenSteps;
 class OperatorTable;
 class Planning;
 class Recordings;
+class ValueDisks;
 
 class Process {
  public:
@@ -25,12 +26,14 @@ class Process {
   [[nodiscard]] Planning& planning() { return *planning_; }
   [[nodiscard]] Recordings& recordings() { return *recordings_; }
   [[nodiscard]] OpenSteps& steps() { return *steps_; }
+  [[nodiscard]] ValueDisks& disks() { return *disks_; }
 
  private:
   const std::unique_ptr<OperatorTable> operators_;
   const std::unique_ptr<Planning> planning_;
   const std::unique_ptr<Recordings> recordings_;
   const std::unique_ptr<OpenSteps> steps_;
+  const std::unique_ptr<ValueDisks> disks_;
 };
 
 // This one.

@@ -3,11 +3,19 @@
 #include <algorithm>
 #include <cstring>
 
+#include "reprise/store/store.h"
 #include "reprise/torch/errors.h"
 #include "torch/arbiter.h"
 #include "torch/clock.h"
 
 namespace reprise::internal {
+namespace {
+
+[[noreturn]] void fail_lost(const std::string& why) {
+  throw DiskError("[session] a value that cannot be rebuilt was on disk, and is lost: " + why);
+}
+
+}  // namespace
 
 // ---- collecting ----------------------------------------------------------------------------------------------------
 
@@ -23,7 +31,7 @@ void Replay::collect_operator(Id op) {
 
 void Replay::pin(Id value, Slot& slot) {
   slot.storage = r_.values().storage(value);
-  if (!slot.storage) slot.packed = r_.values().packed(value);
+  if (!slot.storage) slot.copy = r_.values().copy(value);
 }
 
 void Replay::collect_open() {
@@ -33,7 +41,8 @@ void Replay::collect_open() {
     open_.pop_back();
     Slot& slot = slots_[value];
     if (from_ != From::leaves || !values.rebuildable(value)) pin(value, slot);
-    if (slot.storage || slot.packed) continue;
+    if (slot.storage || slot.copy) continue;
+    if (!values.rebuildable(value) && values.on_disk(value)) fail_lost("its file could not be read before");
     TORCH_INTERNAL_ASSERT(values.rebuildable(value), "[reprise] value ", value,
                           " is neither resident nor has it a recipe");
     add_operator(r_.course().info(value).maker);
@@ -70,7 +79,8 @@ void Replay::check_unchanged(Id op, int argument, Id value) {
   Values& values = r_.values();
   if (values.rebuildable(value)) return;
   const Standing standing = values.standing(value);
-  const bool unwritten = standing < Standing::lost && values.kept(value) && !values.bindings().written_unseen(value);
+  const bool had = values.kept(value) || values.on_disk(value);
+  const bool unwritten = standing < Standing::lost && had && !values.bindings().written_unseen(value);
   if (unwritten && values.is_there(value)) return;
   for (const SavedTensor* const saved : values.pending().of(value)) {
     saved->check_unmoved();  // an error of the user's, in LibTorch's words
@@ -93,7 +103,7 @@ void Replay::run() {
 
 c10::Storage Replay::take(Id value) {
   Slot& slot = slots_[value];
-  if (!slot.storage) slot.storage = unpacked(value);
+  if (!slot.storage) slot.storage = copied_back(value);
   return slot.storage;
 }
 
@@ -260,18 +270,34 @@ void Replay::free_inputs(const ReplayCall& call) {
   }
 }
 
-c10::Storage Replay::unpacked(Id value) {
-  const double start = thread_microseconds();
+c10::Storage Replay::copied_back(Id value) {
+  const double start = thread_microseconds(), start_of_wait = wall_microseconds();
   Slot& slot = slots_[value];
-  TORCH_INTERNAL_ASSERT(slot.packed, "[reprise] value ", value, " has no packed copy");
-  c10::Storage storage = libtorch::new_storage(slot.packed->plain_bytes());
-  slot.packed->restore(storage);
-  slot.packed.reset();
+  TORCH_INTERNAL_ASSERT(slot.copy, "[reprise] value ", value, " has no copy");
+  const bool counted_on = slot.copy->fetched();
+  c10::Storage storage = contents_of_copy(value);
+  slot.copy.reset();
   const Arbiter lock;
   r_.values().bind(storage.unsafeGetStorageImpl(), value);
-  if (keeps(value, slot.wanted)) r_.values().keep(value, storage);
-  r_.rules().counters().packing(thread_microseconds() - start);
+  if (counted_on || keeps(value, slot.wanted)) r_.values().keep(value, storage);
+  if (r_.values().packed(value)) {
+    r_.rules().counters().packing(thread_microseconds() - start);
+  } else {
+    r_.rules().counters().waiting(wall_microseconds() - start_of_wait);
+  }
   return storage;
+}
+
+c10::Storage Replay::contents_of_copy(Id value) {
+  try {
+    return slots_[value].copy->contents();
+  } catch (const DiskError& error) {
+    const Arbiter lock;
+    if (!r_.values().rebuildable(value)) fail_lost(error.what());
+    r_.values().lose_copy(value);
+    r_.rules().counters().diverged(std::string("a value is replayed because its copy is lost: ") + error.what());
+    throw LostCopy();
+  }
 }
 
 }  // namespace reprise::internal

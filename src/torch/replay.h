@@ -15,6 +15,9 @@
 
 namespace reprise::internal {
 
+// A copy that a replay counted on turned out to be of no use, and is none any more: what it was of is to be rebuilt.
+struct LostCopy : std::exception {};
+
 class Replay {
  public:
   enum class Keep {
@@ -33,8 +36,8 @@ class Replay {
   // ---- collecting, under the arbiter's lock ----
   // What has to be run so that this value is there. Throws ChangedInputError.
   void collect(Id value);
-  // The packed copy of this value, which nothing else has.
-  void collect_packed(Id value) { pin(value, slots_[value]); }
+  // The copy of this value, which nothing else has.
+  void collect_copy(Id value) { pin(value, slots_[value]); }
   // This operator in any case.
   void collect_operator(Id op);
   // Throws ChangedInputError if the operator cannot be run on what it ran on then.
@@ -43,7 +46,8 @@ class Replay {
   void want(Id value) { slots_[value].wanted = true; }
 
   // ---- running, not under the lock ----
-  // Throws BudgetError, MismatchError, and what the operators throw.
+  // Throws BudgetError, MismatchError, LostCopy, DiskError if what was lost cannot be rebuilt, and what the operators
+  // throw.
   void run();
   [[nodiscard]] c10::Storage take(Id value);
   // One operator, on inputs that the caller has brought and does not hold any more: it may write into them.
@@ -51,10 +55,10 @@ class Replay {
 
  private:
   struct Slot {
-    c10::Storage storage;                      // pinned, or made here
-    std::shared_ptr<const PackedCopy> packed;  // pinned: what it is to be unpacked from, if it has to be
-    int uses = 0;                              // by operators to come
-    bool wanted = false;                       // by whoever asked
+    c10::Storage storage;                   // pinned, or made here
+    std::shared_ptr<const ValueCopy> copy;  // pinned: what it is to be had from, if it has to be
+    int uses = 0;                           // by operators to come
+    bool wanted = false;                    // by whoever asked
   };
   struct Written {
     std::int16_t index;  // among the operator's writes
@@ -78,7 +82,8 @@ class Replay {
   [[nodiscard]] c10::Storage storage_of(const Output&, const torch::jit::Stack& results) const;
   [[nodiscard]] bool keeps(Id value, bool wanted) const;
   void free_inputs(const ReplayCall&);
-  [[nodiscard]] c10::Storage unpacked(Id value);
+  [[nodiscard]] c10::Storage copied_back(Id value);
+  [[nodiscard]] c10::Storage contents_of_copy(Id value);
 
   Recording& r_;
   const Keep keep_;

@@ -92,10 +92,14 @@ class FrugalReplay {
       const Values& values = r_.values();
       if (from_ == Replay::From::leaves && values.rebuildable(value)) return {};
       if (c10::Storage storage = values.storage(value)) return storage;
-      if (!values.packed(value)) return {};
-      replay.collect_packed(value);
+      if (!values.copy(value)) return {};
+      replay.collect_copy(value);
     }
-    return replay.take(value);
+    try {
+      return replay.take(value);
+    } catch (const LostCopy&) {
+      return {};
+    }
   }
 
   Recording& r_;
@@ -105,6 +109,17 @@ class FrugalReplay {
   int runs_ = 0;
   std::vector<Frame> frames_;
 };
+
+// Once more if a copy turned out to be lost: then there is one less.
+template <class Attempt>
+auto without_lost_copies(const Attempt& attempt) {
+  for (;;) {
+    try {
+      return attempt();
+    } catch (const LostCopy&) {
+    }
+  }
+}
 
 c10::Storage rebuild_at_once(Recording& recording, Id value) {
   Replay replay(recording, Replay::Keep::what_is_awaited);
@@ -122,7 +137,7 @@ c10::Storage rebuild_at_once(Recording& recording, Id value) {
 c10::Storage rebuild(Recording& recording, Id value) {
   const Replaying replaying;
   try {
-    return rebuild_at_once(recording, value);
+    return without_lost_copies([&] { return rebuild_at_once(recording, value); });
   } catch (const BudgetError&) {
     FrugalReplay frugal(recording, Replay::Keep::nothing, Replay::From::what_is_there);
     if (auto storage = frugal.rebuild(value)) return *storage;
@@ -134,14 +149,16 @@ c10::Storage rebuild_anew(Recording& recording, Id value, Anew anew) {
   const Replaying replaying;
   const Replay::From from = anew == Anew::everything ? Replay::From::leaves : Replay::From::what_is_there;
   try {
-    Replay replay(recording, Replay::Keep::secret, from);
-    {
-      const Arbiter lock;
-      replay.want(value);
-      replay.collect_operator(recording.course().info(value).maker);
-    }
-    replay.run();
-    return replay.take(value);
+    return without_lost_copies([&] {
+      Replay replay(recording, Replay::Keep::secret, from);
+      {
+        const Arbiter lock;
+        replay.want(value);
+        replay.collect_operator(recording.course().info(value).maker);
+      }
+      replay.run();
+      return replay.take(value);
+    });
   } catch (const BudgetError&) {
     FrugalReplay frugal(recording, Replay::Keep::secret, from);
     if (auto storage = frugal.rebuild(value)) return *storage;
@@ -151,16 +168,18 @@ c10::Storage rebuild_anew(Recording& recording, Id value, Anew anew) {
 
 void replay_for_plan(Recording& recording, std::span<const Id> operators, std::span<const Id> outputs) try {
   const Replaying replaying;
-  Replay replay(recording, Replay::Keep::outputs);
-  {
-    const Arbiter lock;
-    for (const Id value : outputs) {
-      if (PlanRun* const plan = recording.plan()) plan->bring_back(value);
-      replay.want(value);
+  without_lost_copies([&] {
+    Replay replay(recording, Replay::Keep::outputs);
+    {
+      const Arbiter lock;
+      for (const Id value : outputs) {
+        if (PlanRun* const plan = recording.plan()) plan->bring_back(value);
+        replay.want(value);
+      }
+      for (const Id op : operators) replay.collect_operator(op);
     }
-    for (const Id op : operators) replay.collect_operator(op);
-  }
-  replay.run();
+    replay.run();
+  });
 } catch (const ChangedInputError& error) {
   if (!error.facts().freed) throw;  // else it is too early: it is rebuilt when it is asked for
 }
@@ -172,10 +191,47 @@ void unpack_for_plan(Recording& recording, Id value) {
     const Arbiter lock;
     if (PlanRun* const plan = recording.plan()) plan->bring_back(value);
     if (recording.values().resident(value) || !recording.values().packed(value)) return;
-    replay.collect_packed(value);
+    replay.collect_copy(value);
     replay.want(value);
   }
   (void)replay.take(value);
+}
+
+void put_for_plan(Recording& recording, Id value) {
+  std::shared_ptr<const DiskCopy> copy;
+  bool shared = false;
+  {
+    const Arbiter lock;
+    shared = recording.values().held_by_program(value);
+    copy = recording.values().put_on_disk(value);
+  }
+  if (copy && shared) copy->finish_writing();
+}
+
+void get_for_plan(Recording& recording, Id value) {
+  const Replaying replaying;
+  std::shared_ptr<const DiskCopy> copy;
+  {
+    const Arbiter lock;
+    if (PlanRun* const plan = recording.plan()) plan->bring_back(value);
+    if (!recording.values().resident(value)) copy = recording.values().on_disk(value);
+  }
+  if (!copy) return;
+  try {
+    copy->fetch();
+  } catch (const BudgetError&) {  // it is read when it is asked for
+  }
+}
+
+void finish_put_for_plan(Recording& recording, Id value) {
+  std::shared_ptr<const DiskCopy> copy;
+  {
+    const Arbiter lock;
+    copy = recording.values().on_disk(value);
+  }
+  if (!copy) return;
+  copy->finish_writing();
+  (void)recording.rules().disk()->settle();
 }
 
 }  // namespace reprise::internal

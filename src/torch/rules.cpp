@@ -10,7 +10,18 @@ Rules::Rules(const SessionOptions& options)
       pack_(options.pack),
       forget_everything_(options.forget_everything),
       policy_(options.policy),
-      counters_(options.name) {}
+      counters_(options.name) {
+  if (!options.disk.folder.empty()) disk_ = ValueDisk::open(options.disk);
+}
+
+// It may be the last one who has the disk, whose files go with it: not under the lock.
+Rules::~Rules() {
+  if (disk_) Arbiter::discard_all(std::move(disk_));
+}
+
+OfferedTiers Rules::tiers() const {
+  return {pack_, disk_ ? std::optional(disk_->terms()) : std::nullopt};
+}
 
 Choice Rules::choose(const PolicyOperator& op) try {
   Arbiter::expect_free("the policy is asked");

@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,6 +16,7 @@
 
 #include "reprise/torch/session.h"
 #include "torch/counters.h"
+#include "torch/value_disk.h"
 
 namespace reprise::internal {
 
@@ -27,9 +29,17 @@ struct SmallestBudget {
 
 class Rules {
  public:
+  // Throws DiskError if the options have a disk that cannot be used.
   explicit Rules(const SessionOptions&);
+  ~Rules();
+  Rules(const Rules&) = delete;
+  Rules& operator=(const Rules&) = delete;
 
   [[nodiscard]] bool packs() const { return pack_; }
+  // nullptr: none. Not only under the lock.
+  [[nodiscard]] const std::shared_ptr<ValueDisk>& disk() const { return disk_; }
+  // What plans may use, at present terms.
+  [[nodiscard]] OfferedTiers tiers() const;
   [[nodiscard]] bool forgets_everything() const { return forget_everything_; }
 
   // Of the step that is open, or was last.
@@ -63,6 +73,7 @@ class Rules {
  private:
   const Verify verify_;
   const bool pack_, forget_everything_;
+  std::shared_ptr<ValueDisk> disk_;
   const Policy policy_;
   Bytes budget_ = no_limit;
   SmallestBudget smallest_;

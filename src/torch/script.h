@@ -21,6 +21,8 @@ struct Script {
       pack,
       unpack,
       unpack_last,  // and nobody needs the packed copy any more
+      put,  // on disk
+      get,
     };
     Kind kind = Kind::drop;
     Id target = 0;  // a value; for replay an index into `replays`

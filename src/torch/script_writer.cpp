@@ -71,6 +71,14 @@ void ScriptWriter::unpack(Id value) {
   add_before_next({Script::Step::Kind::unpack, value});
 }
 
+void ScriptWriter::put(Id value) {
+  add_before_next({Script::Step::Kind::put, value});
+}
+
+void ScriptWriter::get(Id value) {
+  add_before_next({Script::Step::Kind::get, value});
+}
+
 void ScriptWriter::finish(std::span<const Id> values) {
   begin_before_next();
   script_.after[moments_] = static_cast<std::uint32_t>(script_.steps.size());

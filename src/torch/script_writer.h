@@ -19,6 +19,8 @@ class ScriptWriter {
   void drop(Id value);
   void pack(Id value);
   void unpack(Id value);
+  void put(Id value);
+  void get(Id value);
 
   // After the last action: the last drop of each of these values is its end, and its packed copies go with the last
   // unpacking of each.

@@ -63,6 +63,10 @@ Session::Session(SessionOptions options) {
     throw BadOption("[session] option planning_share is " + std::to_string(options.planning_share) +
                     ": it must be a number that is not negative");
   }
+  if (options.disk.bytes < 0) {
+    throw BadOption("[session] option disk.bytes is " + std::to_string(options.disk.bytes) +
+                    ": it must not be negative");
+  }
   need_installed();
   meter::keep_heap();
   process().planning().prepare();

@@ -16,8 +16,8 @@ namespace {
 constexpr int recorded_every = 16;  // steps without a budget, once a trace is known
 
 // None: something happened in the period that a trace cannot say. It is not planned either.
-std::optional<Trace> trace_of(const Period& period, bool pack) try {
-  return Bridge(period, pack).trace();
+std::optional<Trace> trace_of(const Period& period, const OfferedTiers& tiers) try {
+  return Bridge(period, tiers).trace();
 } catch (const BadInput&) {
   return std::nullopt;
 }
@@ -31,11 +31,20 @@ Period as_planned(const Period& period) {
 }
 
 // The peak of the period if nothing were forgotten.
-std::optional<Bytes> kept_peak(const Period& period, bool pack) {
+std::optional<Bytes> kept_peak(const Period& period) {
   if (period.kept_peak) return period.kept_peak;
-  const auto trace = trace_of(period, pack);
+  const auto trace = trace_of(period, false);
   if (!trace) return std::nullopt;
   return simulate(*trace, keep_everything(*trace), {.record_live = false, .check_budget = false}).peak;
+}
+
+void add_disk(Summary& summary, const ValueDisk::Totals& before, const ValueDisk::Totals& now) {
+  summary.disk_put_last_step = now.put - before.put;
+  summary.disk_got_last_step = now.got - before.got;
+  summary.disk_seconds = now.seconds - before.seconds;
+  summary.disk_wait_seconds = now.waited - before.waited;
+  summary.disk_failures = now.failures;
+  summary.last_disk_failure = now.last_failure;
 }
 
 }  // namespace
@@ -64,6 +73,7 @@ bool SessionState::begin_step() {
   since_recorded_ = recorded ? 0 : since_recorded_ + 1;
   rules_->budget(options_.budget);
   rules_->counters().step_begins();
+  if (rules_->disk()) disk_before_ = rules_->disk()->totals();
   periods_.begin_step();
   process().steps().open(*rules_);
   see_open_steps();
@@ -126,7 +136,7 @@ void SessionState::follow(Plan plan) {
       throw BadInput("", "plan", "no step has been recorded from its first operator to the end of backward yet");
     known = as_planned(*period);
   }
-  const Bridge bridge(known, rules_->packs());
+  const Bridge bridge(known, rules_->tiers());
   const Simulation simulation = simulate(bridge.trace(), plan);
   if (!simulation.valid()) throw BadInput("", "plan", simulation.broken->sentence);
   auto script = bridge.script(plan, simulation, 0);
@@ -148,6 +158,7 @@ Summary SessionState::summary() const {
     summary.peak_last_step = meter::peak();
     summary.peak = std::max(summary.peak, summary.peak_last_step);
   }
+  if (rules_->disk()) add_disk(summary, disk_before_, rules_->disk()->totals());
   summary.planning = jobs_->under_way();
   summary.planning_seconds = jobs_->budget().cost();
   summary.planning_saved_seconds = jobs_->budget().saved();
@@ -155,7 +166,7 @@ Summary SessionState::summary() const {
   for (const auto& period : periods_.known().all()) summary.plans += period->script != nullptr ? 1 : 0;
   const auto period = periods_.longest();
   if (!period) return summary;
-  period->kept_peak = summary.peak_if_kept = kept_peak(*period, rules_->packs());
+  period->kept_peak = summary.peak_if_kept = kept_peak(*period);
   if (const auto& script = period->script) {
     summary.promised_peak = script->peak;
     summary.promised_overhead = script->plain_cost > 0 ? script->added_cost / script->plain_cost : 0;
@@ -173,7 +184,7 @@ std::optional<Plan> SessionState::plan() const {
 std::optional<Trace> SessionState::trace() const {
   const Arbiter lock;
   const auto period = periods_.longest();
-  return period ? trace_of(as_planned(*period), rules_->packs()) : std::nullopt;
+  return period ? trace_of(as_planned(*period), rules_->tiers()) : std::nullopt;
 }
 
 }  // namespace reprise::internal

@@ -42,10 +42,13 @@ void close_step(SessionState& session) noexcept {
   here.recording.reset();
   here.source.reset();
   here.step = nullptr;
-  const Arbiter lock;
-  if (unfinished) unfinished->end();
-  Arbiter::discard_all(std::move(unfinished));
-  session.end_step((thread_microseconds() - here.step_start) * 1e-6);
+  {
+    const Arbiter lock;
+    if (unfinished) unfinished->end();
+    Arbiter::discard_all(std::move(unfinished));
+    session.end_step((thread_microseconds() - here.step_start) * 1e-6);
+  }
+  if (const auto& disk = session.rules().disk()) disk->settle_all();
 }
 
 void keep_step_of_this_thread() {

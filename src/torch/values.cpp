@@ -101,9 +101,20 @@ void Values::keep(Id value, c10::Storage storage) {
   }
 }
 
+std::shared_ptr<const ValueCopy> Values::copy(Id value) const {
+  const LiveValue& live = live_[value];
+  if (live.packed) return live.packed;
+  return live.on_disk && live.on_disk->usable() ? live.on_disk : nullptr;
+}
+
+void Values::drop_copies(Id value) {
+  live_[value].packed.reset();
+  live_[value].on_disk.reset();
+}
+
 void Values::release(Id value) {
   if (rebuildable(value)) let_go(value);
-  drop_packed(value);
+  if (rebuildable(value) || live_[value].kept) drop_copies(value);
   if (!course_.info(value).outlasts || !live_[value].kept) return;
   if (std::find(released_.begin(), released_.end(), value) == released_.end()) released_.push_back(value);
 }
@@ -123,6 +134,7 @@ void Values::forget(Id value) {
     rules_.counters().forgotten(bytes(value));
   }
   let_go(value);
+  if (live_[value].on_disk) live_[value].on_disk->give_up_fetched();
 }
 
 void Values::take_fingerprints(Id value, const c10::Storage& contents) {
@@ -146,6 +158,27 @@ bool Values::pack(Id value, const PackedForm& form, PackedCopy::Account account)
   rules_.counters().packed(bytes(value), copy->bytes());
   live.packed = std::move(copy);
   return true;
+}
+
+std::shared_ptr<const DiskCopy> Values::put_on_disk(Id value) {
+  LiveValue& live = live_[value];
+  if (live.on_disk && live.on_disk->usable()) return live.on_disk;
+  if (!rules_.disk()) return nullptr;
+  c10::Storage contents = anywhere(value);
+  if (!contents) return nullptr;
+  live.on_disk = rules_.disk()->put(std::move(contents));
+  return live.on_disk;
+}
+
+bool Values::may_put_away(Id value) const {
+  const LiveValue& live = live_[value];
+  return may_forget_ && live.kept && live.kept.use_count() == 1 && !live.on_disk && !live.away && !rebuildable(value) &&
+         live.standing != Standing::unmet && live.standing < Standing::lost &&
+         meter::header_of(*live.kept.unsafeGetStorageImpl());
+}
+
+void Values::put_away(Id value) {
+  if (live_[value].kept && live_[value].kept.use_count() == 1) let_go(value);
 }
 
 bool Values::needed(Id value) {
@@ -280,7 +313,7 @@ void Values::end() {
   for (Id v = 0; v < static_cast<Id>(live_.size()); ++v) {
     if (pending_.any_of(v) || needed(v)) continue;
     let_go(v);
-    drop_packed(v);
+    drop_copies(v);
   }
 }
 

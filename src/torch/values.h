@@ -1,9 +1,9 @@
-// The values of a recording: what is kept, packed or forgotten, and how each can be had again.
+// The values of a recording: what is kept, packed, on disk or forgotten, and how each can be had again.
 //
 // A value is *kept* while there is a handle on its storage here, and *resident* if it is kept, or bound (bindings.h)
-// and alive because the program has handles of its own. Everything else is rebuilt from its recipe, or from its packed
-// copy. Values that came from outside, and those whose recipe cannot be replayed, have no maker: they are kept for as
-// long as a recipe may need them.
+// and alive because the program has handles of its own. Everything else is rebuilt from its recipe, or from a copy that
+// is packed or on disk. Values that came from outside, and those whose recipe cannot be replayed, have no maker: they
+// are kept for as long as a recipe may need them.
 //
 // Under the arbiter's lock.
 #pragma once
@@ -18,11 +18,12 @@
 #include "torch/packed_copy.h"
 #include "torch/pending.h"
 #include "torch/rules.h"
+#include "torch/value_disk.h"
 #include "torch/victim_queue.h"
 
 namespace reprise::internal {
 
-// How the contents of a value can be had again, beside a packed copy.
+// How the contents of a value can be had again, beside a copy.
 enum class Standing : std::uint8_t {
   unmet,              // a value of the recipes that are followed: it has not come yet
   usual,              // by its recipe; from outside: it is kept for as long as a recipe may need it
@@ -68,6 +69,9 @@ class Values {
   [[nodiscard]] Standing standing(Id value) const { return live_[value].standing; }
   [[nodiscard]] const c10::Storage& kept(Id value) const { return live_[value].kept; }  // empty: it is not
   [[nodiscard]] const std::shared_ptr<const PackedCopy>& packed(Id value) const { return live_[value].packed; }
+  [[nodiscard]] const std::shared_ptr<const DiskCopy>& on_disk(Id value) const { return live_[value].on_disk; }
+  // The copy to have it from; nullptr: there is none.
+  [[nodiscard]] std::shared_ptr<const ValueCopy> copy(Id value) const;
   // Cost of the period up to its last save: how long ago that was, and so how soon it is needed.
   [[nodiscard]] float saved_at(Id value) const { return live_[value].saved_at; }
   void save_now(Id value) { live_[value].saved_at = journal_.now(); }
@@ -93,7 +97,8 @@ class Values {
   void hold(Id value, c10::StorageImpl* storage) { live_[value].kept = libtorch::share(storage); }
   void let_go(Id value);
   void drop_packed(Id value) { live_[value].packed.reset(); }
-  // Lets go of our handle, if it can be rebuilt, and of the packed copy. One that outlasts what it was made of is let
+  void drop_copies(Id value);
+  // Lets go of our handle, if it can be rebuilt, and of its copies. One that outlasts what it was made of is let
   // go of by `release_outlasting`, once no recipe can need it.
   void release(Id value);
   bool release_outlasting();  // false: of none
@@ -104,6 +109,15 @@ class Values {
   // Packs it; the storage is kept. False: it does not pack, or there is no room. The copy is among the other bytes if
   // no plan is told of it.
   bool pack(Id value, const PackedForm&, PackedCopy::Account account = PackedCopy::Account::plan);
+  // Begins to write it to disk; the storage is kept. Nobody may write into it until that has ended. nullptr: there is
+  // no disk, or it is not resident.
+  std::shared_ptr<const DiskCopy> put_on_disk(Id value);
+  // It cannot be rebuilt, nobody else has it, and it was not put on disk before.
+  [[nodiscard]] bool may_put_away(Id value) const;
+  // Its copy on disk is all there is from now on, unless somebody has it by now.
+  void put_away(Id value);
+  // Its copy could not be read.
+  void lose_copy(Id value) { live_[value].on_disk.reset(); }
 
   // Whether the recipe of a pending value, directly or not, needs this one.
   [[nodiscard]] bool needed(Id value);
@@ -156,6 +170,7 @@ class Values {
   struct LiveValue {
     c10::Storage kept;  // our own handle
     std::shared_ptr<const PackedCopy> packed;
+    std::shared_ptr<const DiskCopy> on_disk;
     float saved_at = 0;
     int uses = 0;                // by recipes of this period
     Id first_use = no_operator;  // the first of them

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
+#include "torch/arbiter.h"
 #include "torch/of_thread.h"
 #include "torch/process.h"
 #include "torch/recording.h"
@@ -17,7 +19,7 @@ constexpr int longest_walk = 400;  // operators looked at for one score
 
 // What it would cost to have the value back: everything on the way to what is resident. Its own scratch memory: it may
 // be called in the middle of a replay.
-double cost_of_return(const Recording& r, Id value) {
+double cost_of_return(const Recording& r, Id value, const std::optional<DiskTerms>& disk) {
   const Recipes& recipes = r.course().recipes();
   const Values& values = r.values();
   struct Scratch {
@@ -42,6 +44,10 @@ double cost_of_return(const Recording& r, Id value) {
       cost += unpack_cost * static_cast<double>(values.bytes(v));
       continue;
     }
+    if (disk && values.on_disk(v)) {
+      cost += disk->get_cost(values.bytes(v));
+      continue;
+    }
     if (!values.rebuildable(v)) return never;
     const Id op = r.course().info(v).maker;
     if (seen[op] == stamp) continue;
@@ -55,10 +61,16 @@ double cost_of_return(const Recording& r, Id value) {
   return cost;
 }
 
+double cost_by_disk(const Recording& r, Id value, const DiskTerms& disk) {
+  const Bytes bytes = r.values().bytes(value);
+  return disk.get_cost(bytes) + (r.values().on_disk(value) ? 0 : disk.put_cost(bytes));
+}
+
 struct Victim {
   Recording* recording = nullptr;
   Id value = no_value;
   double score = never;
+  bool to_disk = false;
 };
 
 void look_in(Recording& r, Victim& best) {
@@ -67,15 +79,18 @@ void look_in(Recording& r, Victim& best) {
     if (!values.kept(value) || !values.rebuildable(value)) return VictimQueue::Answer::drop;
     return values.kept(value).use_count() == 1 ? VictimQueue::Answer::take : VictimQueue::Answer::skip;
   };
+  const std::optional<DiskTerms> disk = r.rules().tiers().disk;
   for (int c = 0; c < VictimQueue::classes; ++c) {
     const Id value = values.victims().first(c, usable);
     if (value == no_value) continue;
     const auto bytes = static_cast<double>(values.bytes(value));
-    double cost = cost_of_return(r, value);
+    double cost = cost_of_return(r, value, disk);
     if (r.form_of(value)) cost = std::min(cost, (pack_cost + unpack_cost) * bytes);
+    const double by_disk = disk && disk->takes(values.bytes(value)) ? cost_by_disk(r, value, *disk) : never;
+    cost = std::min(cost, by_disk);
     const double age = std::max(50.0, std::abs(static_cast<double>(r.journal().now()) - values.saved_at(value)));
     const double score = cost / (bytes * age);
-    if (score < best.score) best = {&r, value, score};
+    if (score < best.score) best = {&r, value, score, by_disk == cost};
   }
 }
 
@@ -88,7 +103,11 @@ bool forget_a_victim() {
   }
   if (best.value == no_value) return false;
   Values& values = best.recording->values();
-  if (const auto form = best.recording->form_of(best.value)) (void)values.pack(best.value, *form);
+  if (best.to_disk) {
+    (void)values.put_on_disk(best.value);
+  } else if (const auto form = best.recording->form_of(best.value)) {
+    (void)values.pack(best.value, *form);
+  }
   values.forget(best.value);
   return true;
 }
@@ -110,6 +129,33 @@ bool drop_a_packed_copy() {
   }
   if (!of) return false;
   of->values().drop_packed(largest);
+  return true;
+}
+
+bool put_away_what_cannot_be_rebuilt() {
+  std::shared_ptr<Recording> of;
+  Id largest = no_value;
+  std::shared_ptr<const DiskCopy> copy;
+  {
+    const Arbiter lock;
+    for (Recording* const r : process().recordings().all()) {
+      const std::optional<DiskTerms> disk = r->rules().tiers().disk;
+      if (!disk) continue;
+      for (Id v = 0; v < static_cast<Id>(r->values().size()); ++v) {
+        if (!r->values().may_put_away(v) || !disk->takes(r->values().bytes(v))) continue;
+        if (largest != no_value && of->values().bytes(largest) >= r->values().bytes(v)) continue;
+        of = r->shared_from_this();
+        largest = v;
+      }
+    }
+    if (largest == no_value) return false;
+    copy = of->values().put_on_disk(largest);
+  }
+  if (copy) copy->finish_writing();
+  (void)of->rules().disk()->settle();
+  const Arbiter lock;
+  if (copy && copy->usable()) of->values().put_away(largest);
+  Arbiter::discard_all(std::move(of));
   return true;
 }
 

@@ -1,14 +1,15 @@
 // Victims: which value to forget when an allocation does not fit, without knowing what comes.
 //
 // Cheap to rebuild per byte, and saved long ago, which means needed late. Costs are those of everything that would have
-// to be replayed. Each recording has a queue of candidates (victim_queue.h); the best of all is taken.
+// to be replayed, or of the way to a disk and back if there is one and that is less. Each recording has a queue of
+// candidates (victim_queue.h); the best of all is taken.
 //
 // Under the arbiter's lock.
 #pragma once
 
 namespace reprise::internal {
 
-// Packs or forgets the value with the lowest score. False: there is none.
+// Packs or forgets the value with the lowest score, or begins to put it on disk. False: there is none.
 [[nodiscard]] bool forget_a_victim();
 
 // Drops the largest packed copy of a value that can be rebuilt, too. False: there is none. The last resort: such a copy
@@ -17,5 +18,9 @@ namespace reprise::internal {
 
 // Candidates that were in use when they were looked at are candidates again. False: there are none.
 [[nodiscard]] bool reconsider_victims();
+
+// A value that cannot be rebuilt, and that nobody else has, goes to disk. False: there is none, or no room for it. Not
+// under the lock.
+[[nodiscard]] bool put_away_what_cannot_be_rebuilt();
 
 }  // namespace reprise::internal

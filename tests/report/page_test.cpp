@@ -84,6 +84,24 @@ TEST_F(Page, ShowsThePeaksInItsPictures) {
   }
 }
 
+TEST_F(Page, HasALaneForADisk) {
+  EXPECT_EQ(to_html({.trace = &trace_, .plan = &result_.plan}).find("data-side=\"disk\""), std::string::npos);
+  testing::SmallTrace small;
+  small.run({}, {10}, 2);
+  small.run({}, {20}, 2);
+  small.event({0});
+  small.trace.tiers.push_back({"disk", std::nullopt, false, {{0, 12, 3, 4}}});
+  const Plan plan{
+      40,
+      small.trace.tiers,
+      {Action::run(0), Action::put(0, 0), Action::drop(0), Action::run(1), Action::get(0, 0), Action::run(2)}};
+  const std::string page = to_html({.trace = &small.trace, .plan = &plan});
+  EXPECT_NE(page.find("data-side=\"disk\""), std::string::npos);
+  EXPECT_NE(page.find("on disk"), std::string::npos) << "what happens to the value";
+  EXPECT_EQ(numbers_of(page)["disk_peak_bytes"], 12);
+  expect_shown_as_in_json(page);
+}
+
 TEST_F(Page, WithoutAPlanIsAboutKeepingEverything) {
   const std::string page = to_html({.trace = &trace_});
   const Json numbers = numbers_of(page);

@@ -46,7 +46,7 @@ TEST(Perfetto, HasEveryActionWithItsTimeAndTheLiveBytes) {
     }
     EXPECT_EQ(events[1], trace.moments.size());
     EXPECT_EQ(events[2], simulation.replays);
-    EXPECT_EQ(events[3], simulation.puts + simulation.gets);
+    EXPECT_EQ(events[3] + events[4], simulation.puts + simulation.gets);
     EXPECT_NEAR(cost, simulation.cost, 1e-9 * simulation.cost);
     EXPECT_EQ(most, simulation.peak);
   }
@@ -68,6 +68,30 @@ TEST(Perfetto, NamesItsTracksAndKeepsNamesAndModules) {
     EXPECT_EQ(event["dur"], 2.5);
   }
   EXPECT_EQ(tracks, (std::vector<std::string>{"step", "replays", "packing"}));
+}
+
+TEST(Perfetto, HasATrackForADisk) {
+  testing::SmallTrace small;
+  small.run({}, {10}, 2);
+  small.run({}, {20}, 2);
+  small.event({0});
+  small.trace.tiers.push_back({"disk", std::nullopt, false, {{0, 10, 3, 4}}});
+  const Plan plan{
+      40,
+      small.trace.tiers,
+      {Action::run(0), Action::put(0, 0), Action::drop(0), Action::run(1), Action::get(0, 0), Action::run(2)}};
+  const Json json = Json::parse(to_perfetto(small.trace, plan));
+  bool named = false;
+  double cost = 0;
+  Bytes most = 0;
+  for (const Json& event : json["traceEvents"]) {
+    if (event["name"] == "thread_name" && event["tid"] == 4) named = event["args"]["name"] == "disk";
+    if (event["ph"] == "X" && event["tid"] == 4) cost += event["dur"].get<double>();
+    if (event["name"] == "bytes on disk") most = std::max(most, event["args"]["bytes"].get<Bytes>());
+  }
+  EXPECT_TRUE(named);
+  EXPECT_EQ(cost, 7);
+  EXPECT_EQ(most, 10);
 }
 
 TEST(Perfetto, RefusesAPlanThatIsNotValid) {

@@ -113,6 +113,21 @@ TEST(SummaryText, TellsHowThePlanStands) {
                   "              the smallest budget with a proven plan is 600.00 MiB (629145600 bytes)\n"));
 }
 
+TEST(SummaryText, TellsWhatTheDiskDid) {
+  Summary summary = usual();
+  summary.disk_put_last_step = 48 * MiB;
+  summary.disk_got_last_step = 32 * MiB;
+  summary.disk_seconds = 0.08;
+  summary.disk_wait_seconds = 0.02;
+  const std::string text = text_of(summary);
+  EXPECT_TRUE(has(text, "  disk        48.00 MiB written, 32.00 MiB read, in 80 ms; the step waited for 20 ms\n"))
+      << text;
+  EXPECT_TRUE(has(text, "80 ms of replaying, packing and waiting for the disk beside 980 ms\n")) << text;
+  summary.disk_failures = 2;
+  summary.last_disk_failure = "cannot write /x/3.value: No space left on device";
+  EXPECT_TRUE(has(text_of(summary), "              2 failures so far, the newest: cannot write /x/3.value: No space"));
+}
+
 TEST(SummaryText, TellsWhatPlanningCostAndSaved) {
   Summary summary = usual();
   EXPECT_FALSE(has(text_of(summary), "planning"));

@@ -176,6 +176,48 @@ TEST(Bridge, LetsAPackedCopyGoWithItsLastUnpacking) {
   EXPECT_EQ(unpacked, (std::vector{StepKind::unpack, StepKind::unpack_last, StepKind::unpack_last}));
 }
 
+// x -> a -> b -> c, larger, with a disk that is cheaper than the operators.
+TEST(Bridge, OffersADiskForWhatCanBeReplayedAndIsWorthAFile) {
+  MadePeriod made;
+  const Id x = made.outside(1 << 20), a = made.run({x}, 1 << 20), small = made.run({a}, 64);
+  const Id kept = made.run({a}, 1 << 20);
+  made.choice(Choice::keep);
+  made.event("back", {a, small, kept});
+  const DiskTerms terms{.capacity = 3 << 20, .put_file = 5, .put_byte = 1e-6, .get_file = 3, .get_byte = 2e-6};
+  const Trace trace = Bridge(made.period(), OfferedTiers(false, terms)).trace();
+  ASSERT_EQ(trace.tiers.size(), 1u);
+  const Tier& disk = trace.tiers[0];
+  EXPECT_EQ(disk.name, "disk");
+  EXPECT_FALSE(disk.in_budget);
+  EXPECT_EQ(disk.capacity, 3 << 20);
+  ASSERT_EQ(disk.entries.size(), 1u);
+  EXPECT_EQ(disk.entries[0].value, 0);
+  EXPECT_EQ(disk.entries[0].bytes, 1 << 20);
+  EXPECT_DOUBLE_EQ(disk.entries[0].put_cost, 5 + 1e-6 * (1 << 20));
+  EXPECT_DOUBLE_EQ(disk.entries[0].get_cost, 3 + 2e-6 * (1 << 20));
+  EXPECT_TRUE(Bridge(made.period(), false).trace().tiers.empty());
+}
+
+TEST(Bridge, WritesPutsAndGetsOfTheDiskInValuesOfThePeriod) {
+  MadePeriod made;
+  const Id x = made.outside(8), a = made.run({x}, 8192), b = made.run({x}, 8192);
+  made.event("back of b", {b});
+  made.event("back of a", {a});
+  for (const Id value : {a, b}) made.release(value, value - 1);
+  const Bridge bridge(made.period(), OfferedTiers(false, DiskTerms{}));
+  const Plan plan{16384,
+                  bridge.trace().tiers,
+                  {Action::run(0), Action::put(0, 0), Action::drop(0), Action::run(1), Action::run(2), Action::drop(1),
+                   Action::get(0, 0), Action::run(3), Action::drop(0)}};
+  ASSERT_TRUE(simulate(bridge.trace(), plan).valid()) << simulate(bridge.trace(), plan).broken->sentence;
+  const auto script = script_of(bridge, plan);
+  std::vector<std::pair<StepKind, Id>> steps;
+  for (const Script::Step& step : script->steps) steps.emplace_back(step.kind, step.target);
+  EXPECT_EQ(steps,
+            (std::vector<std::pair<StepKind, Id>>{
+                {StepKind::put, a}, {StepKind::drop, a}, {StepKind::end, b}, {StepKind::get, a}, {StepKind::end, a}}));
+}
+
 // All steps are reached by walking through the moments, each once and in order.
 TEST(Bridge, PutsEveryStepOfTheScriptBeforeOrAfterOneMoment) {
   Chain chain;

@@ -9,6 +9,7 @@
 //   ForcedBuildTrap   the same, and the model is built inside the step too
 //   TightTrap         under eight budgets, with packing and without; a BudgetError is allowed, but counted
 //   PlannedTrap       several steps under one budget, planned in between
+//   DiskTrap          the same under two budgets with a disk, to which everything goes that would be forgotten
 //   InterruptedTrap   in one session, over and over: an allocation fails somewhere in the steps, everything is let go;
 //                     then the steps undisturbed. Everything forgotten, and under a budget with plans
 //   CompanyTrap       beside a thread that draws, allocates and trains. Everything forgotten, and under a budget

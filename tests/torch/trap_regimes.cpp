@@ -2,8 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 
+#include "support/temporary_folder.h"
+#include "torch/planning.h"
+#include "torch/process.h"
 #include "torch/trap_test.h"
 
 namespace reprise::testing {
@@ -148,6 +152,40 @@ class PlannedTrap : public TrapTest {
   static inline std::int64_t runs_ = 0, infeasible_ = 0, followed_ = 0;
 };
 
+// Everything that would be forgotten goes to disk, first by the online policy and then by a plan.
+class DiskTrap : public TrapTest {
+ public:
+  using TrapTest::TrapTest;
+
+  void TestBody() override {
+    const int steps = std::max(3, trap_.steps);
+    const Outcome expected = plain(steps);
+    const TemporaryFolder folder;
+    for (const double share : {0.75, 0.5}) {
+      SCOPED_TRACE("share " + std::to_string(share));
+      SessionOptions options = checked();
+      options.planning_time = std::chrono::milliseconds(50);
+      options.disk = {.folder = folder.path(), .eager = true};
+      const Outcome outcome = run(trap_, {.options = options, .share = share, .steps = steps}, expected);
+      ++runs_;
+      infeasible_ += outcome.infeasible;
+      used_ += outcome.summary.disk_got_last_step > 0;
+      outcome.infeasible ? expect_in_bounds(outcome) : expect_as_plain(expected, outcome);
+      internal::process().planning().wait();  // a plan that is being made has the session's rules, and so its disk
+      EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+    }
+  }
+
+  static void TearDownTestSuite() {
+    std::cout << "[   disk   ] " << runs_ << " runs, " << infeasible_ << " infeasible, " << used_
+              << " had values from disk in the last step\n";
+    if (runs_ >= 40) EXPECT_GT(used_, (runs_ - infeasible_) / 3);
+  }
+
+ private:
+  static inline std::int64_t runs_ = 0, infeasible_ = 0, used_ = 0;
+};
+
 }  // namespace
 
 Traps::Traps(const std::vector<Trap>& traps) {
@@ -159,6 +197,7 @@ Traps::Traps(const std::vector<Trap>& traps) {
     if (trap.throws || trap.costly) continue;
     add<TightTrap>("TightTrap", trap);
     add<PlannedTrap>("PlannedTrap", trap);
+    add<DiskTrap>("DiskTrap", trap);
   }
   for (const Trap& trap : traps) {
     add_interrupted(trap);

@@ -39,6 +39,8 @@ struct REPRISE_EXPORT Summary {
   Bytes forgotten_last_step = 0;      // bytes of values that were forgotten, each time
   Bytes packed_last_step = 0;         // bytes of values that were packed, before packing
   Bytes packed_to_last_step = 0;      // the same after packing
+  Bytes disk_put_last_step = 0;       // bytes of values that were written to the session's disk
+  Bytes disk_got_last_step = 0;       // bytes of values that were read from there
   Bytes other_devices = 0;  // of values saved by autograd on other devices in the last step: kept, not in the budget
   Bytes before_meter = 0;   // allocated before the meter was there, as far as steps have met it: not in the budget
   Bytes resident = 0;       // of the whole process, as the system sees it, now
@@ -46,9 +48,12 @@ struct REPRISE_EXPORT Summary {
   // ---- work of the last step, CPU seconds ----
   std::int64_t replays = 0;  // operators that were run again
   double replay_seconds = 0;
-  double pack_seconds = 0;  // packing and unpacking
-  double step_seconds = 0;  // of the step's thread, everything included
-  // Estimates replaying and packing as a share of the rest of the step; 0 if nothing was measured.
+  double pack_seconds = 0;       // packing and unpacking
+  double disk_seconds = 0;       // writing and reading files, most of it beside the step; not only of CPU
+  double disk_wait_seconds = 0;  // of them, what the step did itself or waited for; not only of CPU
+  double step_seconds = 0;       // of the step's thread, everything included
+  // Estimates replaying, packing and waiting for the disk as a share of the rest of the step; 0 if nothing was
+  // measured.
   [[nodiscard]] double overhead() const;
 
   // ---- the plan ----
@@ -65,6 +70,10 @@ struct REPRISE_EXPORT Summary {
       smallest_feasible;  // the smallest budget with a proven plan, if planning found none for this one
   std::int64_t divergences = 0;
   std::vector<Divergence> last_divergences;  // the newest ten, in the order they came
+
+  // ---- the disk ----
+  std::int64_t disk_failures = 0;  // files that could not be written or read, in all steps; values were rebuilt
+  std::string last_disk_failure;   // why; empty: there was none
 
   // ---- exactness ----
   std::int64_t verified = 0;       // values compared bit for bit, in all steps

@@ -44,6 +44,8 @@ class Module;
 
 namespace reprise {
 
+class FileSystem;
+
 namespace internal {
 class SessionState;
 }  // namespace internal
@@ -67,6 +69,20 @@ constexpr Bytes operator""_GiB(unsigned long long n) {
 // machine's memory. Throws BadOption unless the share is above 0 and at most 1.
 [[nodiscard]] REPRISE_EXPORT Bytes fraction_of_memory(double share);
 
+// A disk below the memory of a session.
+struct SessionDisk {
+  // Has to exist; a folder on a local disk. The session makes a folder of its own in it, removes it at the end, and
+  // removes what sessions of killed processes left there. Empty: no disk.
+  std::filesystem::path folder = {};
+  // The most bytes of all files together. Negative: BadOption.
+  Bytes bytes = largest_bytes;
+
+  // ---- for tests ----
+  FileSystem* files = nullptr;  // null: the machine's
+  // Takes files for free, so that every value goes to disk that would be forgotten.
+  bool eager = false;
+};
+
 struct SessionOptions {
   // ---- behaviour ----
 
@@ -82,6 +98,11 @@ struct SessionOptions {
   // Packs masks and indices without loss (two-valued masks to bits, small integers to one or two bytes) instead of
   // forgetting them. Off: they are kept or replayed like everything else.
   bool pack = true;
+
+  // A disk that values may go to (be offloaded to) instead of being forgotten, where that is cheaper by the speed that
+  // was measured, or where there is no other way to keep to the budget. Files are checked when they are read; a value
+  // whose file cannot be written or read is replayed. Bytes on their way are in the budget. Nothing: no disk.
+  SessionDisk disk = {};
 
   // The CPU time that planning may take, on a thread of its own, as a share of the CPU time of all steps so far; a
   // session begins with a credit of two seconds beside it. Within it, a trace is planned if that can be expected to
