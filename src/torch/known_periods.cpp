@@ -8,6 +8,18 @@ namespace {
 constexpr std::size_t most_periods = 256;
 constexpr std::size_t fewest_periods = 2;  // whatever their bytes: the step at hand, and the one before it
 constexpr double ageing = 0.99;            // of uses, with each period that goes
+constexpr std::size_t patience = 32;       // new ones in a row, at least, before it is clear that steps differ
+constexpr Bytes rest = 8;                  // then this part of the bytes is enough
+
+bool same_moments(const Period& a, const Period& b) {
+  const auto& mine = a.recipes->operators;
+  const auto& theirs = b.recipes->operators;
+  return a.recipes->values.size() == b.recipes->values.size() &&
+         std::equal(mine.begin(), mine.end(), theirs.begin(), theirs.end(),
+                    [](const Recipe& x, const Recipe& y) { return x.info == y.info; }) &&
+         std::equal(a.seen.moments.begin(), a.seen.moments.end(), b.seen.moments.begin(), b.seen.moments.end(),
+                    [](const ObservedMoment& x, const ObservedMoment& y) { return x.op == y.op && x.name == y.name; });
+}
 
 }  // namespace
 
@@ -24,9 +36,15 @@ void KnownPeriods::add(std::shared_ptr<Period> period, Bytes most_bytes) {
 }
 
 void KnownPeriods::keep_within(Bytes most_bytes) {
+  if (hardly_any_comes_again()) most_bytes /= rest;
   Bytes bytes = 0;
   for (const auto& one : all_) bytes += one->bytes();
   while (all_.size() > fewest_periods && (all_.size() > most_periods || bytes > most_bytes)) bytes -= let_one_go();
+}
+
+// All that there is room for went by twice, and none of it was met again.
+bool KnownPeriods::hardly_any_comes_again() const {
+  return static_cast<std::size_t>(new_in_a_row_) > std::max(patience, 2 * all_.size());
 }
 
 // Among those that were used equally little it is each one's turn: of shapes that come in a long circle some stay until
@@ -50,6 +68,13 @@ Bytes KnownPeriods::let_one_go() {
 void KnownPeriods::met_again(Period& period) {
   ++period.uses;
   new_in_a_row_ = 0;
+}
+
+std::shared_ptr<Period> KnownPeriods::relative_of(const Period& period) const {
+  const auto relative = std::find_if(all_.rbegin(), all_.rend(), [&](const std::shared_ptr<Period>& other) {
+    return other.get() != &period && other->plan && same_moments(*other, period);
+  });
+  return relative == all_.rend() ? nullptr : *relative;
 }
 
 std::shared_ptr<Period> KnownPeriods::of(const Recipes& recipes) const {

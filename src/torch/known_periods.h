@@ -1,5 +1,6 @@
 // The periods that a session knows: so many that steps whose shapes take turns are met again, and no more than fit a
-// bound in number and bytes, however many different ones there are. The least used goes first.
+// bound in number and bytes, however many different ones there are. The least used goes first. Where none comes again,
+// hardly any are kept.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +22,13 @@ class KnownPeriods {
 
   [[nodiscard]] const std::vector<std::shared_ptr<Period>>& all() const { return all_; }  // the newest last
   [[nodiscard]] std::shared_ptr<Period> of(const Recipes&) const;
+  // The newest with a plan whose moments are the same but for their sizes; nullptr: there is none.
+  [[nodiscard]] std::shared_ptr<Period> relative_of(const Period&) const;
   // How many new ones came since one was met again.
   [[nodiscard]] int new_in_a_row() const { return new_in_a_row_; }
 
  private:
+  [[nodiscard]] bool hardly_any_comes_again() const;
   Bytes let_one_go();
 
   std::vector<std::shared_ptr<Period>> all_;

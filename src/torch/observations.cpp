@@ -23,6 +23,11 @@ Observations Observations::before(Id moment) const {
   return copy;
 }
 
+void Observations::shrink() {
+  const auto shrink = [](auto&... lists) { (lists.shrink_to_fit(), ...); };
+  shrink(moments, needs, event_names, moment_of, released, forms, watched);
+}
+
 Bytes Observations::bytes() const {
   constexpr Bytes behind_needs = 32;  // a small list
   return bytes_of(moments, needs, event_names, moment_of, released, forms, watched) +

@@ -35,6 +35,8 @@ struct Observations {
   // What was seen before this moment, as if it had just been seen.
   [[nodiscard]] Observations before(Id moment) const;
 
+  // Nothing will be added: takes no more memory than it needs.
+  void shrink();
   // What it takes in memory, about.
   [[nodiscard]] Bytes bytes() const;
 };

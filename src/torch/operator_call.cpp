@@ -54,6 +54,7 @@ void OperatorCall::record(const OperatorInfo& info, c10::ArrayRef<const c10::IVa
   write_arguments(r_, recipe, inputs);
   if (!recipe.obstacle) recipe.obstacle = r_.rules().distrusted(info, op_);
   recipe.module = r_.rules().module_of(inputs);
+  recipe.likeness = r_.course().recipes().likeness_of(info, recipe.start.references);
   r_.course().add_operator(recipe);
   r_.journal().operators(static_cast<std::size_t>(op_) + 1);
 }

@@ -46,6 +46,13 @@ bool communicates(std::string_view name) {
          name.starts_with("fsdp::") || name.starts_with("symm_mem::");
 }
 
+// FNV-1a.
+std::uint32_t hash_of(std::string_view text) {
+  std::uint32_t hash = 2166136261u;
+  for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619u;
+  return hash;
+}
+
 bool mentions(const c10::TypePtr& type, std::string_view word) {
   return type->str().find(word) != std::string::npos;
 }
@@ -90,6 +97,7 @@ OperatorInfo::OperatorInfo(c10::OperatorHandle operator_handle) : handle(std::mo
   const c10::FunctionSchema& schema = handle.schema();
   const std::string& base = schema.name();
   name = schema.overload_name().empty() ? base : base + "." + schema.overload_name();
+  name_hash = hash_of(name);
   autocast = handle.hasKernelForDispatchKey(c10::DispatchKey::AutocastCPU);
   random = handle.hasTag(at::Tag::nondeterministic_seeded);
 

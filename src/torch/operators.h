@@ -33,7 +33,8 @@ struct OperatorInfo {
   explicit OperatorInfo(c10::OperatorHandle);
 
   c10::OperatorHandle handle;
-  std::string name;  // with its overload: aten::mul.Tensor
+  std::string name;             // with its overload: aten::mul.Tensor
+  std::uint32_t name_hash = 0;  // the same in every process
   Kind kind = Kind::recorded;
   bool autocast = false;               // transparent while autocast has not been applied yet
   bool random = false;                 // draws from a generator

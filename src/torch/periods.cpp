@@ -103,7 +103,9 @@ std::shared_ptr<Period> Periods::end(Recording& r) {
 void Periods::remember(Recording& r) {
   auto period = std::make_shared<Period>();
   period->recipes = r.course().shared();
+  period->recipes->shrink();
   period->seen = r.journal().take_observations();
+  period->seen.shrink();
   period->costs = r.journal().costs();
   period->other = r.journal().other();
   period->measured = 1;

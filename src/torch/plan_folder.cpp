@@ -5,6 +5,8 @@
 #include <xxhash.h>
 
 #include <cstdio>
+#include <fstream>
+#include <locale>
 #include <string>
 #include <system_error>
 
@@ -46,6 +48,25 @@ std::filesystem::path file_for(const std::filesystem::path& folder, const Trace&
   return folder / name;
 }
 
+std::filesystem::path advice_file(const std::filesystem::path& folder, Bytes budget) {
+  return folder / (std::to_string(budget) + ".advice.txt");
+}
+
+constexpr const char* first_line = "reprise-advice 1";
+
+// `write` writes a file with the name that it is given, which then becomes this one. Throws Error.
+template <class Write>
+void write_whole(const std::filesystem::path& file, Write&& write) try {
+  std::filesystem::create_directories(file.parent_path());
+  std::filesystem::path part = file;
+  part += '.';
+  part += std::to_string(::getpid());
+  write(part);
+  std::filesystem::rename(part, file);
+} catch (const std::filesystem::filesystem_error& error) {
+  throw Error("[session] option plans: " + std::string(error.what()));
+}
+
 }  // namespace
 
 std::optional<Plan> read_from_folder(const std::filesystem::path& folder, const Trace& trace, Bytes budget) {
@@ -66,17 +87,34 @@ std::optional<Plan> read_from_folder(const std::filesystem::path& folder, const 
 
 void write_to_folder(const std::filesystem::path& folder, const Trace& trace, const Plan& plan) {
   if (folder.empty()) return;
-  try {
-    std::filesystem::create_directories(folder);
-    const std::filesystem::path file = file_for(folder, trace, plan.budget);
-    std::filesystem::path part = file;
-    part += '.';
-    part += std::to_string(::getpid());
-    write_plan(part, plan);
-    std::filesystem::rename(part, file);
-  } catch (const std::filesystem::filesystem_error& error) {
-    throw Error("[session] option plans: " + std::string(error.what()));
+  write_whole(file_for(folder, trace, plan.budget), [&](const auto& file) { write_plan(file, plan); });
+}
+
+std::vector<Advice::Seen> read_advice(const std::filesystem::path& folder, Bytes budget) {
+  if (folder.empty()) return {};
+  std::ifstream file(advice_file(folder, budget));
+  file.imbue(std::locale::classic());
+  std::string line;
+  if (!std::getline(file, line) || line != first_line) return {};
+  std::vector<Advice::Seen> all;
+  for (Advice::Seen seen; file >> seen.likeness >> seen.kept >> seen.saved;) {
+    if (!(seen.kept >= 0 && seen.kept <= seen.saved)) return {};
+    all.push_back(seen);
   }
+  if (!file.eof()) return {};
+  return all;
+}
+
+void write_advice(const std::filesystem::path& folder, Bytes budget, const std::vector<Advice::Seen>& all) {
+  if (folder.empty()) return;
+  write_whole(advice_file(folder, budget), [&](const std::filesystem::path& path) {
+    std::ofstream file(path);
+    file.imbue(std::locale::classic());
+    file << first_line << '\n';
+    for (const Advice::Seen& seen : all) file << seen.likeness << ' ' << seen.kept << ' ' << seen.saved << '\n';
+    file.close();
+    if (!file) throw Error("[session] option plans: " + path.string() + " cannot be written");
+  });
 }
 
 }  // namespace reprise::internal

@@ -1,10 +1,12 @@
-// Plans in a folder, one file for each trace and budget.
+// Plans in a folder, one file for each trace and budget; and what was learnt from them, one for each budget.
 #pragma once
 
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "reprise/trace/plan.h"
+#include "torch/advice.h"
 
 namespace reprise::internal {
 
@@ -13,5 +15,9 @@ namespace reprise::internal {
 
 // Does nothing without a folder. A file appears whole or not at all. Throws Error if it cannot be written.
 void write_to_folder(const std::filesystem::path& folder, const Trace&, const Plan&);
+
+// The same for advice, which is there before there is a trace. Nothing is read from a file that makes no sense.
+[[nodiscard]] std::vector<Advice::Seen> read_advice(const std::filesystem::path& folder, Bytes budget);
+void write_advice(const std::filesystem::path& folder, Bytes budget, const std::vector<Advice::Seen>&);
 
 }  // namespace reprise::internal

@@ -1,5 +1,6 @@
 #include "torch/planning.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -121,7 +122,8 @@ void Planning::work() {
     lock.lock();
     std::shared_ptr<PlanningJob> over = std::move(running_);
     lock.unlock();
-    over.reset();  // perhaps with a session, and with tensors
+    over.reset();      // perhaps with a session, and with tensors
+    ::malloc_trim(0);  // a search takes much for a short time, and nobody on this thread wants it soon
     lock.lock();
     ++done_;
     changed_.notify_all();

@@ -61,7 +61,7 @@ double PlanningBudget::saves_per_step(const Period& period) const {
   return part * *period.online_seconds;
 }
 
-double PlanningBudget::allows(const Period& period) const {
+double PlanningBudget::allows(const Period& period, int new_in_a_row) const {
   if (none()) return 0;
   if (unlimited()) return most_;
   const double least = least_for(period);
@@ -72,7 +72,8 @@ double PlanningBudget::allows(const Period& period) const {
     if (period.online_seconds == 0.0 && !period.script) worth = least;
   }
   const double left = share_ * trained_ - beyond_credit_ - reserved_;
-  const double allowed = std::min(std::max(std::min(worth, left), credit_left() / 2), most_);
+  const double from_credit = std::ldexp(credit_left(), -std::clamp(new_in_a_row, 1, 16));
+  const double allowed = std::min(std::max(std::min(worth, left), from_credit), most_);
   return allowed < std::min(least, most_) ? 0 : allowed;
 }
 

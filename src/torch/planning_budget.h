@@ -7,8 +7,9 @@
 // third.
 //
 // A session begins with a credit, because most programs do the same in every step: half of what is left of it may go
-// into any plan, that of a trace that was met only once, too. It has another one when the user sets another budget,
-// because then plans are wanted at once.
+// into any plan, that of a trace that was met only once, too. If that one is new, too, it is a quarter, and so on: the
+// plans that there are serve their relatives. It has another credit when the user sets another budget, because then
+// plans are wanted at once.
 #pragma once
 
 #include <chrono>
@@ -29,8 +30,9 @@ class PlanningBudget {
   // A step has gone through the period, and rebuilding values took so long.
   void went_through(Period&, double rebuilding_seconds, bool with_plan, Bytes budget);
 
-  // CPU seconds that planning of the period may take now. Zero: it is not worth it.
-  [[nodiscard]] double allows(const Period&) const;
+  // CPU seconds that planning of the period may take now, if it is the last of so many in a row that were new. Zero: it
+  // is not worth it.
+  [[nodiscard]] double allows(const Period&, int new_in_a_row = 1) const;
   // Planning will take at most so long; and then it was not done, or has taken so long.
   void reserve(double seconds) { reserved_ += seconds; }
   void not_done(double reserved) { reserved_ -= reserved; }

@@ -54,21 +54,23 @@ PlanResult make_plan_with_disk(const Period& known, bool pack, const Trace& trac
   return make_plan_with_slack(trace, options);
 }
 
-struct Outcome {
+}  // namespace
+
+struct PlanningJobs::Outcome {
   PlanResult result;
   std::shared_ptr<const Script> script;  // if there is a plan
   std::string floor_set_by;              // if there is none
   std::string failure;                   // of planning itself
 };
 
-Outcome make(const Period& known, const PlanOptions& options, const OfferedTiers& tiers,
-             const std::filesystem::path& folder) {
+PlanningJobs::Outcome PlanningJobs::make(const Period& known, const PlanOptions& options) const {
   Outcome outcome;
   try {
+    const OfferedTiers tiers = rules_->tiers();
     const Bridge bridge(known, tiers);
     PlanResult& result = outcome.result;
     const bool again = known.plan && known.plan->budget == options.budget;  // the one in the folder is the one it has
-    const auto stored = again ? std::nullopt : read_from_folder(folder, bridge.trace(), options.budget);
+    const auto stored = again ? std::nullopt : read_from_folder(folder_, bridge.trace(), options.budget);
     if (stored) {
       result.status = PlanStatus::feasible;
       result.plan = *stored;
@@ -76,7 +78,7 @@ Outcome make(const Period& known, const PlanOptions& options, const OfferedTiers
     } else {
       result = tiers.disk ? make_plan_with_disk(known, tiers.pack, bridge.trace(), options)
                           : make_plan_with_slack(bridge.trace(), options);
-      if (result.has_plan()) write_to_folder(folder, bridge.trace(), result.plan);
+      if (result.has_plan()) write_to_folder(folder_, bridge.trace(), result.plan);
     }
     if (result.has_plan()) {
       outcome.script = bridge.script(result.plan, simulate(bridge.trace(), result.plan), result.gap());
@@ -90,13 +92,12 @@ Outcome make(const Period& known, const PlanOptions& options, const OfferedTiers
   return outcome;
 }
 
-}  // namespace
-
 // Keeps neither the session nor the period alive.
 class PlanningJobs::Job final : public PlanningJob {
  public:
-  Job(std::weak_ptr<PlanningJobs> of, std::weak_ptr<Period> period, Bytes budget, double seconds)
-      : of_(std::move(of)), period_(std::move(period)), budget_(budget), seconds_(seconds) {}
+  Job(std::weak_ptr<PlanningJobs> of, std::weak_ptr<Period> period, Bytes budget, double seconds,
+      std::optional<Plan> start)
+      : of_(std::move(of)), period_(std::move(period)), budget_(budget), seconds_(seconds), start_(std::move(start)) {}
 
   // Not if it is a second time, after a fork right at the end of the first.
   bool still_wanted() override {
@@ -108,7 +109,7 @@ class PlanningJobs::Job final : public PlanningJob {
     const auto of = of_.lock();
     const auto known = period_.lock();
     if (!of || !known) return dropped();
-    of->plan(known, budget_, seconds_, *this);
+    of->plan(known, budget_, seconds_, start_, *this);
   }
   void dropped() noexcept override {
     const auto of = of_.lock();
@@ -124,6 +125,7 @@ class PlanningJobs::Job final : public PlanningJob {
   const std::weak_ptr<Period> period_;
   const Bytes budget_;
   const double seconds_;
+  const std::optional<Plan> start_;
 };
 
 PlanningJobs::PlanningJobs(std::shared_ptr<Rules> rules, PlanningBudget budget, std::filesystem::path folder)
@@ -135,18 +137,22 @@ bool PlanningJobs::worth_it(const Period& period, Bytes budget, int new_in_a_row
   if (!period.script && period.uses == 0 && new_in_a_row > many_new) return false;
   const bool for_this_budget = period.budget == budget && (period.script || period.infeasible);
   const bool costs_improved = period.planned_with < Period::measurements && period.costs_settled();
-  return !for_this_budget || period.outgrew_plan() || costs_improved || budget_.allows_more(period);
+  const bool outgrew =
+      period.outgrew_plan() && !period.infeasible;  // where nothing was found, only a longer search may
+  return !for_this_budget || outgrew || costs_improved || budget_.allows_more(period);
 }
 
-void PlanningJobs::ask_for(const std::shared_ptr<Period>& period, Bytes budget, int new_in_a_row) {
-  if (!worth_it(*period, budget, new_in_a_row)) return;
+void PlanningJobs::ask_for(const std::shared_ptr<Period>& period, Bytes budget, const KnownPeriods& known) {
+  if (!worth_it(*period, budget, known.new_in_a_row())) return;
   if (!folder_.empty() && !period->script && !period->infeasible && take_from_folder(*period, budget)) return;
-  const double seconds = budget_.allows(*period);
+  const double seconds = budget_.allows(*period, known.new_in_a_row());
   if (seconds <= 0) return;
   period->planning = true;
   budget_.reserve(seconds);
   ++count_;
-  process().planning().add(std::make_shared<Job>(weak_from_this(), period, budget, seconds));
+  const auto relative = period->plan ? nullptr : known.relative_of(*period);
+  process().planning().add(
+      std::make_shared<Job>(weak_from_this(), period, budget, seconds, relative ? relative->plan : std::nullopt));
 }
 
 bool PlanningJobs::take_from_folder(Period& period, Bytes budget) const try {
@@ -154,6 +160,7 @@ bool PlanningJobs::take_from_folder(Period& period, Bytes budget) const try {
   auto plan = read_from_folder(folder_, bridge.trace(), budget);
   if (!plan) return false;
   period.use(bridge.script(*plan, simulate(bridge.trace(), *plan), 0), *plan);
+  rules_->advice().learn(period);
   period.budget = budget;
   period.planned_with = period.measured;
   period.searched_for = std::numeric_limits<double>::infinity();  // by whoever made it
@@ -162,8 +169,9 @@ bool PlanningJobs::take_from_folder(Period& period, Bytes budget) const try {
   return false;
 }
 
-void PlanningJobs::plan(const std::shared_ptr<Period>& period, Bytes budget, double seconds, Job& job) {
-  const double start = thread_microseconds();
+void PlanningJobs::plan(const std::shared_ptr<Period>& period, Bytes budget, double seconds, std::optional<Plan> start,
+                        Job& job) {
+  const double began = thread_microseconds();
   Period known;
   {
     const Arbiter lock;
@@ -174,33 +182,51 @@ void PlanningJobs::plan(const std::shared_ptr<Period>& period, Bytes budget, dou
   options.budget = budget;
   options.time_limit = std::chrono::duration<double>(seconds);
   options.cancel = &job.cancelled();
-  options.start = known.plan;
-  Outcome outcome = make(known, options, rules_->tiers(), folder_);
-  const PlanResult& result = outcome.result;
+  options.start = known.plan ? known.plan : std::move(start);
+  Outcome outcome = make(known, options);
 
-  const Arbiter lock;
-  running_ = nullptr;
-  period->planning = false;
-  --count_;
-  period->budget = budget;
-  period->planned_with = known.measured;
-  budget_.done(*period, seconds, (thread_microseconds() - start) * 1e-6);
-  if (result.keep_everything_peak > 0) period->kept_peak = result.keep_everything_peak;
+  std::vector<Advice::Seen> learnt;
+  {
+    const Arbiter lock;
+    running_ = nullptr;
+    period->planning = false;
+    --count_;
+    period->budget = budget;
+    period->planned_with = known.measured;
+    budget_.done(*period, seconds, (thread_microseconds() - began) * 1e-6);
+    if (take(*period, std::move(outcome)) && !folder_.empty()) learnt = rules_->advice().all();
+  }
+  if (learnt.empty()) return;
+  try {
+    write_advice(folder_, budget, learnt);
+  } catch (const Error& error) {
+    const Arbiter lock;
+    rules_->counters().diverged(error.what());
+  }
+}
+
+// False: it follows no other plan than before. Where it has one, it goes on with it: the meter is the limit.
+bool PlanningJobs::take(Period& period, Outcome outcome) {
+  const PlanResult& result = outcome.result;
+  if (result.keep_everything_peak > 0) period.kept_peak = result.keep_everything_peak;
   if (!outcome.failure.empty()) {
     rules_->counters().diverged("a trace could not be planned: " + outcome.failure);
-    period->infeasible = true;
-    return;
+    period.infeasible = true;
+    return false;
   }
-  if (period->given) return;
-  period->infeasible = !outcome.script;
-  period->smallest_feasible = result.smallest_feasible;
-  period->floor = outcome.script ? std::nullopt : std::optional(result.floor);
-  period->floor_set_by = outcome.floor_set_by;
-  if (outcome.script) {
-    period->use(std::move(outcome.script), std::move(outcome.result.plan));
-  } else {
-    period->drop_plan();
-  }
+  if (period.given) return false;
+  period.infeasible = !outcome.script;
+  period.smallest_feasible = result.smallest_feasible;
+  period.floor = outcome.script ? std::nullopt : std::optional(result.floor);
+  period.floor_set_by = outcome.floor_set_by;
+  if (!outcome.script) return false;
+  period.use(std::move(outcome.script), std::move(outcome.result.plan));
+  rules_->advice().learn(period);
+  return true;
+}
+
+void PlanningJobs::read_advice_for(Bytes budget) {
+  if (budget != no_limit) rules_->advice().add(read_advice(folder_, budget));
 }
 
 void PlanningJobs::cancel() {

@@ -5,7 +5,9 @@
 #include <atomic>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
+#include "torch/known_periods.h"
 #include "torch/planning_budget.h"
 #include "torch/rules.h"
 
@@ -18,9 +20,13 @@ class PlanningJobs : public std::enable_shared_from_this<PlanningJobs> {
 
   [[nodiscard]] PlanningBudget& budget() { return budget_; }
 
-  // A plan for this period, unless it has one that is good enough, or is not worth one: the budget says no, or
-  // `new_in_a_row` periods were met and none of them again. A plan in the folder is taken at once.
-  void ask_for(const std::shared_ptr<Period>&, Bytes budget, int new_in_a_row);
+  // A plan for this period, one of those that are known, unless it has one that is good enough, or is not worth one:
+  // the budget says no, or many new periods were met and none of them again. A plan in the folder is taken at once. The
+  // search begins with the plan it has, or with that of a relative.
+  void ask_for(const std::shared_ptr<Period>&, Bytes budget, const KnownPeriods&);
+
+  // What was learnt from plans in the folder, for steps that no plan is for: the first.
+  void read_advice_for(Bytes budget);
 
   [[nodiscard]] bool under_way() const { return count_ > 0; }
   // Nobody is going to use the plan that is being made. Any thread, with or without the lock.
@@ -28,11 +34,14 @@ class PlanningJobs : public std::enable_shared_from_this<PlanningJobs> {
 
  private:
   class Job;
+  struct Outcome;
 
   [[nodiscard]] bool worth_it(const Period&, Bytes budget, int new_in_a_row) const;
   [[nodiscard]] bool take_from_folder(Period&, Bytes budget) const;
   // On the planning thread, not under the lock, for so many seconds at most.
-  void plan(const std::shared_ptr<Period>&, Bytes budget, double seconds, Job&);
+  [[nodiscard]] Outcome make(const Period&, const PlanOptions&) const;
+  void plan(const std::shared_ptr<Period>&, Bytes budget, double seconds, std::optional<Plan> start, Job&);
+  bool take(Period&, Outcome);
 
   const std::shared_ptr<Rules> rules_;
   PlanningBudget budget_;

@@ -50,6 +50,11 @@ bool same_operator(const Recipes& a, const Recipes& b, Id op) {
          std::equal(o.begin(), o.end(), q.begin(), q.end(), same_output);
 }
 
+std::uint32_t mixed(std::uint32_t hash, std::uint32_t with) {
+  hash = (hash ^ with) * 0x9e3779b1u;
+  return hash ^ (hash >> 15);
+}
+
 constexpr Bytes behind_constant = 32;  // what lies behind a constant that is a list
 
 }  // namespace
@@ -99,9 +104,28 @@ Recipes Recipes::before(Id op, std::optional<std::size_t> outputs_too) const {
   return copy;
 }
 
+Likeness Recipes::likeness_of(const OperatorInfo& info, std::uint32_t first_reference) const {
+  constexpr std::uint32_t from_outside = 1;
+  Likeness likeness;
+  likeness.fill(info.name_hash);
+  for (std::size_t i = first_reference; i < references.size(); ++i) {
+    const Id value = references[i].value;
+    const Id maker = value == no_value ? no_operator : values[value].maker;
+    for (std::size_t k = 1; k < likeness.size(); ++k) {
+      likeness[k] = mixed(likeness[k], maker == no_operator ? from_outside : operators[maker].likeness[k - 1]);
+    }
+  }
+  return likeness;
+}
+
 void Recipes::obstruct(Id op, const char* why) {
   operators[op].obstacle = why;
   for (const Output& output : outputs_of(op)) values[output.value].maker = no_operator;
+}
+
+void Recipes::shrink() {
+  const auto shrink = [](auto&... lists) { (lists.shrink_to_fit(), ...); };
+  shrink(operators, values, arguments, constants, references, writes, outputs);
 }
 
 Bytes Recipes::bytes() const {

@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -65,6 +66,10 @@ struct Marks {
   std::uint32_t arguments = 0, constants = 0, references = 0, writes = 0, outputs = 0;
 };
 
+// What an operator is like, wherever in a period it is and whatever its sizes: hashes of its name alone, of its name
+// and those of the operators that made what it reads, and so on. The same in every process.
+using Likeness = std::array<std::uint32_t, 4>;
+
 struct Recipe {
   const OperatorInfo* info = nullptr;
   Marks start;  // its arguments, writes and outputs begin here and end where the next one's begin
@@ -73,6 +78,7 @@ struct Recipe {
   const char* obstacle = nullptr;            // why it cannot be replayed; nullptr: it can
   Choice choice = Choice::decide;            // the policy's
   const std::string* module = nullptr;       // whose parameter it reads; nullptr: none, or nobody told
+  Likeness likeness = {};
 };
 
 struct RecordedValue {
@@ -106,9 +112,13 @@ struct Recipes {
   // What came before this operator, as recipes of their own; `outputs` given: this operator too, with so many of its
   // outputs. Values keep their numbers; those that were not met by then are not among them.
   [[nodiscard]] Recipes before(Id op, std::optional<std::size_t> outputs) const;
+  // Of an operator that reads the references from `first_reference` on, the last that were added.
+  [[nodiscard]] Likeness likeness_of(const OperatorInfo&, std::uint32_t first_reference) const;
   // The operator is not to be replayed, for this reason: what it makes has no maker.
   void obstruct(Id op, const char* why);
 
+  // Nothing will be added: takes no more memory than it needs.
+  void shrink();
   // What it takes in memory, about.
   [[nodiscard]] Bytes bytes() const;
 };

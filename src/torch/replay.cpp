@@ -63,6 +63,44 @@ void Replay::add_operator(Id op) {
   }
 }
 
+bool Replay::collect_siblings() {
+  constexpr Id far = 32;  // what lies further away is needed at another time
+  if (operators_.empty() || r_.rules().forgets_everything()) return false;
+  const auto [first, last] = std::minmax_element(operators_.begin(), operators_.end());
+  const Id end = std::min(r_.course().next(), *last + far);
+  std::vector<Id> siblings;
+  for (Id op = std::max(*first, *last - far); op < end; ++op) {
+    if (is_sibling(op)) siblings.push_back(op);
+  }
+  for (const Id op : siblings) collect_operator(op);
+  return !siblings.empty();
+}
+
+// It needs nothing but what is there and what is collected, and of that something that takes longer than itself and
+// would be gone.
+bool Replay::is_sibling(Id op) const {
+  const Recipes& recipes = r_.course().recipes();
+  const Values& values = r_.values();
+  if (collected_[op]) return false;
+  const auto outputs = recipes.outputs_of(op);
+  const bool awaited = std::any_of(outputs.begin(), outputs.end(), [&](const Output& output) {
+    return values.rebuildable(output.value) && r_.awaits(output.value) && !values.packed(output.value) &&
+           !values.resident(output.value);
+  });
+  if (!awaited) return false;
+  bool worth_it = false;
+  for (const Reference& reference : recipes.references_of(op)) {
+    if (reference.value == no_value) continue;
+    const Id maker = r_.course().info(reference.value).maker;
+    if (maker != no_operator && collected_[maker] && values.rebuildable(reference.value)) {
+      worth_it |= !r_.awaits(reference.value) && r_.journal().cost_of(maker) > r_.journal().cost_of(op);
+    } else if (!values.rebuildable(reference.value) || !values.resident(reference.value)) {
+      return false;  // from outside: whether it is what it was is for those to find out who ask
+    }
+  }
+  return worth_it;
+}
+
 void Replay::check_inputs(Id op) {
   const Recipes& recipes = r_.course().recipes();
   const auto arguments = recipes.arguments_of(op);

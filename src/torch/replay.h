@@ -40,6 +40,9 @@ class Replay {
   void collect_copy(Id value) { pin(value, slots_[value]); }
   // This operator in any case.
   void collect_operator(Id op);
+  // Operators that make values which saved tensors wait for out of what is collected: if that is dear, it is better
+  // made once for all of them than once for each. False: there are none.
+  bool collect_siblings();
   // Throws ChangedInputError if the operator cannot be run on what it ran on then.
   void check_inputs(Id op);
   // This value is asked for: it is not freed.
@@ -71,6 +74,7 @@ class Replay {
   void collect_open();
   void add_operator(Id op);
   void check_unchanged(Id op, int argument, Id value);
+  [[nodiscard]] bool is_sibling(Id op) const;
 
   void run(Id op);
   [[nodiscard]] c10::IValue argument(const ReplayCall&, int index);

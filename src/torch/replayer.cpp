@@ -121,15 +121,23 @@ auto without_lost_copies(const Attempt& attempt) {
   }
 }
 
-c10::Storage rebuild_at_once(Recording& recording, Id value) {
+// Nothing: it did not fit, and may without siblings.
+std::optional<c10::Storage> rebuild_at_once(Recording& recording, Id value, bool with_siblings) {
   Replay replay(recording, Replay::Keep::what_is_awaited);
+  bool more = false;
   {
     const Arbiter lock;
     replay.collect(value);
     replay.want(value);
+    more = with_siblings && replay.collect_siblings();
   }
-  replay.run();
-  return replay.take(value);
+  try {
+    replay.run();
+    return replay.take(value);
+  } catch (const BudgetError&) {
+    if (!more) throw;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -137,7 +145,10 @@ c10::Storage rebuild_at_once(Recording& recording, Id value) {
 c10::Storage rebuild(Recording& recording, Id value) {
   const Replaying replaying;
   try {
-    return without_lost_copies([&] { return rebuild_at_once(recording, value); });
+    return without_lost_copies([&] {
+      if (auto storage = rebuild_at_once(recording, value, true)) return *storage;
+      return *rebuild_at_once(recording, value, false);
+    });
   } catch (const BudgetError&) {
     FrugalReplay frugal(recording, Replay::Keep::nothing, Replay::From::what_is_there);
     if (auto storage = frugal.rebuild(value)) return *storage;

@@ -15,7 +15,9 @@
 #include <utility>
 
 #include "reprise/torch/session.h"
+#include "torch/advice.h"
 #include "torch/counters.h"
+#include "torch/trust.h"
 #include "torch/value_disk.h"
 
 namespace reprise::internal {
@@ -63,9 +65,18 @@ class Rules {
 
   // ---- exactness ----
   [[nodiscard]] bool verifies(const RecordedValue&) const;
+  // Whether a value that is verified, which this operator makes, need not be this time.
+  [[nodiscard]] bool trusts(const Recipes& recipes, Id op) {
+    return verify_ == Verify::first_time && trust_.suffices(recipes, op);
+  }
+  // What it makes was rebuilt in the recording of this number, and found to be the same bits.
+  void found_same(const Recipes& recipes, Id op, std::uint32_t recording) { trust_.grow(recipes, op, recording); }
   // Why this operator is not to be replayed, if a replay found out; nullptr: it may be.
   [[nodiscard]] const char* distrusted(const OperatorInfo&, Id op) const;
   void distrust(const OperatorInfo&, Id op);
+
+  // What plans did with values like others.
+  [[nodiscard]] Advice& advice() { return advice_; }
 
   [[nodiscard]] Counters& counters() { return counters_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
@@ -81,6 +92,8 @@ class Rules {
   std::set<std::pair<const OperatorInfo*, Id>> distrusted_;
   std::set<std::string> modules_;
   std::unordered_map<const c10::StorageImpl*, const std::string*> module_of_;  // by the storage of a parameter
+  Trust trust_;
+  Advice advice_;
   Counters counters_;
 };
 

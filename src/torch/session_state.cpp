@@ -54,10 +54,15 @@ SessionState::SessionState(SessionOptions options)
       rules_(std::make_shared<Rules>(options_)),
       jobs_(std::make_shared<PlanningJobs>(rules_, PlanningBudget(options_.planning_share, options_.planning_time),
                                            options_.plans)),
-      periods_(rules_, jobs_->budget()) {}
+      periods_(rules_, jobs_->budget()) {
+  jobs_->read_advice_for(options_.budget);
+}
 
 void SessionState::budget(Bytes budget) {
-  if (std::exchange(options_.budget, budget) != budget) jobs_->budget().renew_credit();
+  if (std::exchange(options_.budget, budget) != budget) {
+    jobs_->budget().renew_credit();
+    jobs_->read_advice_for(budget);
+  }
   for (const auto& period : periods_.known().all()) ask_for_plan(period, budget);
 }
 
@@ -115,7 +120,7 @@ void SessionState::end_period(Recording& recording) {
 // ---- planning ------------------------------------------------------------------------------------------------------
 
 void SessionState::ask_for_plan(const std::shared_ptr<Period>& period, Bytes budget) {
-  jobs_->ask_for(period, planned_share(budget), periods_.known().new_in_a_row());
+  jobs_->ask_for(period, planned_share(budget), periods_.known());
 }
 
 // It stays what it is where little has changed, and the plans with it.

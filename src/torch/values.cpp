@@ -97,7 +97,8 @@ void Values::keep(Id value, c10::Storage storage) {
   live_[value].kept = std::move(storage);
   if (may_forget_ && rebuildable(value) && course_.choice_of(value) != Choice::keep) {
     const RecordedValue& info = course_.info(value);
-    victims_.add(value, journal_.cost_of(info.maker), info.bytes, live_[value].saved_at);
+    victims_.add(value, journal_.cost_of(info.maker), info.bytes, live_[value].saved_at,
+                 rules_.advice().turn_of(course_.recipes().operators[info.maker].likeness.back()));
   }
 }
 
@@ -139,6 +140,7 @@ void Values::forget(Id value) {
 
 void Values::take_fingerprints(Id value, const c10::Storage& contents) {
   if (!course_.in_recipes(value) || !rules_.verifies(course_.info(value))) return;
+  if (rebuildable(value) && rules_.trusts(course_.recipes(), course_.info(value).maker)) return;
   const SavedTensor* last = nullptr;
   for (SavedTensor* const saved : pending_.of(value)) {
     if (!saved->fingerprint.empty() || !saved->unmoved()) continue;

@@ -20,11 +20,11 @@ void VictimQueue::push(Heap& heap, Entry entry) {
   std::push_heap(heap.begin(), heap.end(), saved_later);
 }
 
-void VictimQueue::add(Id value, double cost, Bytes bytes, float saved_at) {
+void VictimQueue::add(Id value, double cost, Bytes bytes, float saved_at, Turn turn) {
   // From a microsecond for each 16 MiB up, in steps of four.
   const double density = (cost + 1) / static_cast<double>(bytes) * (16 << 20);
-  const int of_class = std::clamp(static_cast<int>(std::log2(std::max(1.0, density)) / 2), 0, classes - 1);
-  push(heaps_[of_class], {saved_at, value});
+  const int by_cost = std::clamp(static_cast<int>(std::log2(std::max(1.0, density)) / 2), 0, classes_of_turn - 1);
+  push(heaps_[static_cast<int>(turn) * classes_of_turn + by_cost], {saved_at, value});
 }
 
 void VictimQueue::reconsider() {

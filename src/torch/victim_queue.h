@@ -3,7 +3,7 @@
 // A value is worth forgetting if it is cheap to rebuild, large, and needed last. Exact costs change all the time, so
 // values are sorted once, by the cost of their own operator per byte, into a few classes, a factor of four apart; in
 // each class the one that was saved first is needed last and comes first. Only the first of each class is then scored
-// exactly.
+// exactly. Values whose turn is known (advice.h) are in classes of their own.
 #pragma once
 
 #include <array>
@@ -11,14 +11,17 @@
 #include <vector>
 
 #include "reprise/trace/trace.h"
+#include "torch/advice.h"
 
 namespace reprise::internal {
 
 class VictimQueue {
  public:
-  static constexpr int classes = 16;
+  static constexpr int classes_of_turn = 16;
+  static constexpr int classes = 5 * classes_of_turn;
 
-  void add(Id value, double cost, Bytes bytes, float saved_at);
+  void add(Id value, double cost, Bytes bytes, float saved_at, Turn turn = Turn::unknown);
+  [[nodiscard]] static Turn turn_of(int of_class) { return static_cast<Turn>(of_class / classes_of_turn); }
 
   // The first of this class that `usable` accepts, which says drop (it is no candidate any more), skip (in use now), or
   // take. It stays in the queue.

@@ -17,9 +17,9 @@ namespace {
 constexpr double never = 1e30;
 constexpr int longest_walk = 400;  // operators looked at for one score
 
-// What it would cost to have the value back: everything on the way to what is resident. Its own scratch memory: it may
-// be called in the middle of a replay.
-double cost_of_return(const Recording& r, Id value, const std::optional<DiskTerms>& disk) {
+// What it would cost to have the value back: everything on the way to what is resident; or something above `enough`, if
+// it is more than that. Its own scratch memory: it may be called in the middle of a replay.
+double cost_of_return(const Recording& r, Id value, const std::optional<DiskTerms>& disk, double enough) {
   const Recipes& recipes = r.course().recipes();
   const Values& values = r.values();
   struct Scratch {
@@ -36,7 +36,7 @@ double cost_of_return(const Recording& r, Id value, const std::optional<DiskTerm
   double cost = 0;
   int walked = 0;
   open.assign(1, value);
-  while (!open.empty()) {
+  while (!open.empty() && cost <= enough) {
     const Id v = open.back();
     open.pop_back();
     if (v != value && values.resident(v)) continue;
@@ -66,6 +66,12 @@ double cost_by_disk(const Recording& r, Id value, const DiskTerms& disk) {
   return disk.get_cost(bytes) + (r.values().on_disk(value) ? 0 : disk.put_cost(bytes));
 }
 
+// Plans knew what comes, so what they did counts for more than age and cost, which differ by less.
+double weight_of(Turn turn) {
+  constexpr double weights[] = {1.0 / 64, 1.0 / 8, 1, 8, 64};
+  return weights[static_cast<int>(turn)];
+}
+
 struct Victim {
   Recording* recording = nullptr;
   Id value = no_value;
@@ -84,12 +90,13 @@ void look_in(Recording& r, Victim& best) {
     const Id value = values.victims().first(c, usable);
     if (value == no_value) continue;
     const auto bytes = static_cast<double>(values.bytes(value));
-    double cost = cost_of_return(r, value, disk);
+    const double age = std::max(50.0, std::abs(static_cast<double>(r.journal().now()) - values.saved_at(value)));
+    const double by_cost = weight_of(VictimQueue::turn_of(c)) / (bytes * age);
+    double cost = cost_of_return(r, value, disk, best.score / by_cost);
     if (r.form_of(value)) cost = std::min(cost, (pack_cost + unpack_cost) * bytes);
     const double by_disk = disk && disk->takes(values.bytes(value)) ? cost_by_disk(r, value, *disk) : never;
     cost = std::min(cost, by_disk);
-    const double age = std::max(50.0, std::abs(static_cast<double>(r.journal().now()) - values.saved_at(value)));
-    const double score = cost / (bytes * age);
+    const double score = cost * by_cost;
     if (score < best.score) best = {&r, value, score, by_disk == cost};
   }
 }

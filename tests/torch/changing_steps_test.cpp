@@ -37,9 +37,19 @@ TEST(KnownPeriods, AreBoundedInNumber) {
 TEST(KnownPeriods, AreBoundedInBytes) {
   KnownPeriods known;
   const Bytes one = period_of(1000)->bytes();
-  for (int i = 0; i < 100; ++i) known.add(period_of(1000), 10 * one);
+  for (int i = 0; i < 30; ++i) known.add(period_of(1000), 10 * one);
   EXPECT_GE(known.all().size(), 5u);
   EXPECT_LE(known.all().size(), 10u);
+}
+
+TEST(KnownPeriods, AreFewWhereNoneComesAgainAndMoreOnceOneDoes) {
+  KnownPeriods known;
+  const Bytes one = period_of(1000)->bytes();
+  for (int i = 0; i < 100; ++i) known.add(period_of(1000), 20 * one);
+  EXPECT_EQ(known.all().size(), 2u);
+  known.met_again(*known.all().back());
+  for (int i = 0; i < 30; ++i) known.add(period_of(1000), 20 * one);
+  EXPECT_GE(known.all().size(), 10u);
 }
 
 TEST(KnownPeriods, AreBoundedInBytesAlsoWhenPlansComeLater) {

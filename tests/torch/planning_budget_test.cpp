@@ -70,6 +70,17 @@ TEST(PlanningBudget, SpendsNoMoreThanItsCreditOnTracesThatNeverComeAgain) {
   EXPECT_LE(planning.cost(), 2);
 }
 
+TEST(PlanningBudget, SpendsLessOfItsCreditOnATraceThatIsNewAfterOthersThatWere) {
+  PlanningBudget planning(0.05, std::chrono::seconds(5));
+  Period period;
+  online(planning, period, 0.5);
+  EXPECT_EQ(planning.allows(period, 0), 1);
+  EXPECT_EQ(planning.allows(period, 1), 1);
+  EXPECT_EQ(planning.allows(period, 2), 0.5);
+  EXPECT_EQ(planning.allows(period, 4), 0.125);
+  EXPECT_EQ(planning.allows(period, 8), 0) << "too short a search to find anything";
+}
+
 TEST(PlanningBudget, JobsThatWaitCountAsIfTheyWereDone) {
   PlanningBudget planning(0.05, std::chrono::seconds(5));
   double reserved = 0;

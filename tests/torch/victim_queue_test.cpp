@@ -56,8 +56,20 @@ TEST(VictimQueue, HasAClassForTheCheapestAndForTheMostExpensiveValue) {
   VictimQueue queue;
   queue.add(1, 1e12, 1, 1);
   queue.add(2, 0, Bytes{1} << 50, 2);
-  EXPECT_EQ(queue.first(0, take_any), 2);
-  EXPECT_EQ(queue.first(VictimQueue::classes - 1, take_any), 1);
+  EXPECT_EQ(drained(queue), (std::vector<Id>{2, 1}));
+}
+
+TEST(VictimQueue, HasClassesOfTheirOwnForValuesWhoseTurnIsKnown) {
+  VictimQueue queue;
+  queue.add(1, 100, mebibyte, 1, Turn::last);
+  queue.add(2, 100, mebibyte, 2);
+  queue.add(3, 1000, mebibyte, 3, Turn::first);
+  std::map<Id, Turn> turns;
+  for (int c = 0; c < VictimQueue::classes; ++c) {
+    if (const Id value = queue.first(c, take_any); value >= 0) turns[value] = VictimQueue::turn_of(c);
+  }
+  EXPECT_EQ(turns, (std::map<Id, Turn>{{1, Turn::last}, {2, Turn::unknown}, {3, Turn::first}}));
+  EXPECT_EQ(drained(queue), (std::vector<Id>{3, 2, 1}));
 }
 
 TEST(VictimQueue, KeepsWhatIsTaken) {

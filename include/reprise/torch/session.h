@@ -91,8 +91,8 @@ struct SessionOptions {
   // Zero: every allocation in a step is a BudgetError. Negative: BadOption.
   Bytes budget = no_limit;
 
-  // When rebuilt values are compared with forgotten ones. Less often: faster first steps. More often: writes through
-  // raw pointers are found in every step.
+  // When rebuilt values are compared with forgotten ones (docs/tuning.md has more about the first time). Less often:
+  // faster first steps. More often: writes through raw pointers are found in every step.
   Verify verify = Verify::first_time;
 
   // Packs masks and indices without loss (two-valued masks to bits, small integers to one or two bytes) instead of
@@ -114,8 +114,8 @@ struct SessionOptions {
   std::chrono::milliseconds planning_time = std::chrono::seconds(5);
 
   // A folder for plans. Plans are read when a session starts and written when they are made, so that the next run of
-  // the program follows its plan from the second step on. A plan that does not fit the recorded trace and budget is
-  // ignored. Empty: plans are not kept.
+  // the program follows its plan from the second step on, and forgets in the first step what plans for the same budget
+  // forgot. A plan that does not fit the recorded trace and budget is ignored. Empty: plans are not kept.
   std::filesystem::path plans = {};
 
   // Chooses by operator what is kept, forgotten or packed: see policy.h. Empty: the planner decides everything.
