@@ -187,7 +187,8 @@ void ChainEngine::accept_made_gradient(Id layer) {
 
 void ChainEngine::plan_again(const std::string& why, ChainForm form, bool measure) {
   const Bytes limit = *pass_->limit();
-  if (++planned_again_ > most_plans) {
+  // Gradients cannot be measured ahead; each of them leads to one new plan at most.
+  if (measure && ++planned_again_ > most_plans) {
     throw ChainError(
         fmt::format("[chain] {}, and it is not the first time in this pass: the same layer has to make the same sizes "
                     "every time",
