@@ -80,7 +80,6 @@ void ChainEngine::begin(Owner owner, Id first) {
   first_ = start_ = first;
   ran_before_ = false;
   position_ = 0;
-  planned_again_ = 0;
   catching_up_ = false;
   cost_.reset();
   owner_ = owner;
@@ -96,6 +95,7 @@ void ChainEngine::open(Id input, Id first, Id end) {
   first_ = first;
   position_ = 0;
   disk_reads_ = 0;
+  planned_again_ = 0;
   phase_ = Phase::forward;
   if (all && setup_.needs_sizes() && setup_.sizes_known()) {
     const Bytes bytes = states_.bytes(input), known = setup_.form().input;

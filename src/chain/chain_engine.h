@@ -209,7 +209,7 @@ class ChainEngine {
   bool plain_ = false;          // see run_forward_plainly
   Id position_ = 0;             // in forward the layer that is next; in backward the number of layers that are left
   std::size_t disk_reads_ = 0;  // so far
-  int planned_again_ = 0;       // how many times
+  int planned_again_ = 0;       // how many times, in this part
   bool catching_up_ = false;    // in backward, with the forward of a new plan
   std::optional<double> cost_;  // of the layer that is running, if the caller gave it
   Id result_ = nowhere;         // of the layer that ran forward last, on its way to the caller

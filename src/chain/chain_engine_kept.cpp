@@ -4,6 +4,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "chain/chain_engine.h"
@@ -105,12 +106,13 @@ ChainResume ChainEngine::resume(std::uint64_t fingerprint) {
   if (its.fingerprint != mine.fingerprint) {
     refuse(fmt::format("its fingerprint is {}, not {}", its.fingerprint, mine.fingerprint));
   }
+  // The input is the first thing that is written after the record: without it nothing was done.
+  if (found->states.empty() && !found->result) return {};
   const Id first = static_cast<Id>(its.first), count = layers().size();
   const Id last = found->gradient.value_or(count);
-  if (first > count || last > count || (!found->states.empty() && *found->states.rbegin() >= count) ||
+  const Id last_state = std::max(first, count - 1);  // if there are no layers, the input
+  if (first > count || last > count || (!found->states.empty() && *found->states.rbegin() > last_state) ||
       (last > first && !found->states.contains(first))) {
-    // The input is the first thing that is written after the record: without it nothing was done.
-    if (found->states.empty() && !found->result) return {};
     refuse("its states are not those of such a pass");
   }
   ChainResume result{true, found->result ? count : *found->states.rbegin(), std::nullopt};

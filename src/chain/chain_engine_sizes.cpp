@@ -139,8 +139,8 @@ bool ChainEngine::accept(Id layer, const ChainStates::Made& made) {
   }
   const bool is_state = made.bytes > planned.state;
   const std::string why =
-      fmt::format("the {} layer {} has {} bytes, the plan was made for {}", is_state ? "state after" : "tape of", layer,
-                  is_state ? made.bytes : tape, is_state ? planned.state : planned.tape);
+      fmt::format("the {} layer {} has {} bytes, the plan was made for {}", is_state ? "state after" : "tape of",
+                  first_ + layer, is_state ? made.bytes : tape, is_state ? planned.state : planned.tape);
   states_.drop(made.state);
   if (made.tape != nowhere) states_.drop_tape(made.tape);
   ++held_.statistics.replays;
@@ -152,7 +152,7 @@ void ChainEngine::accept_coded(Id state, Place place, Bytes bytes) {
   const ChainForm& form = *pass_->form();
   const Bytes planned = form.tiers[place == Place::disk ? *form.disk : *form.packed].entries[state].bytes;
   if (bytes <= planned) return;
-  plan_again(fmt::format("state {} takes {} bytes {}, the plan was made for {}", state, bytes,
+  plan_again(fmt::format("state {} takes {} bytes {}, the plan was made for {}", first_ + state, bytes,
                          place == Place::disk ? "on disk" : "coded", planned),
              form, true);
 }
@@ -170,9 +170,9 @@ bool ChainEngine::accept_gradient(Id layer) {
   for (ChainLayerForm& one : form.layers) {
     one.gradient = planned == 0 ? *bytes : static_cast<Bytes>(std::ceil(ratio * static_cast<double>(one.gradient)));
   }
-  plan_again(
-      fmt::format("the gradient before layer {} has {} bytes, the plan was made for {}", layer + 1, *bytes, planned),
-      std::move(form), false);
+  plan_again(fmt::format("the gradient before layer {} has {} bytes, the plan was made for {}", first_ + layer + 1,
+                         *bytes, planned),
+             std::move(form), false);
   return false;
 }
 
@@ -187,7 +187,8 @@ void ChainEngine::accept_made_gradient(Id layer) {
 
 void ChainEngine::plan_again(const std::string& why, ChainForm form, bool measure) {
   const Bytes limit = *pass_->limit();
-  if (++planned_again_ > most_plans) {
+  // Gradients cannot be measured ahead; each of them leads to one new plan at most.
+  if (measure && ++planned_again_ > most_plans) {
     throw ChainError(
         fmt::format("[chain] {}, and it is not the first time in this pass: the same layer has to make the same sizes "
                     "every time",

@@ -5,9 +5,8 @@
 //   K           state K, for every state that the schedule remembered in forward and backward still needs
 //   result      the state after the last layer
 //   seed        the fingerprint of the gradient that backward began with
-//   gradient K  the gradient with respect to state K. The one with the smallest K counts; states from K on go when it
-//   is
-//               safe on disk
+//   gradient K  the gradient with respect to state K. The one with the smallest K counts; states from K on go when
+//               it is safe on disk
 // A value is safe once its file has its name, which is the last thing that happens to it. Whatever is missing at the
 // end of a process was not safe, and is made again.
 #pragma once
@@ -43,7 +42,9 @@ class KeptPass {
     bool result = false;
     std::optional<std::uint64_t> seed;
     std::optional<Id> gradient;
-    [[nodiscard]] bool over() const { return result && gradient == static_cast<Id>(record.first); }
+    [[nodiscard]] bool over() const {
+      return result && (gradient == static_cast<Id>(record.first) || record.first == record.layers);
+    }
   };
   // Reads and checks everything that is in the folder. Empty if there is no pass. Throws DiskError, and ChainError if
   // the folder is a store's and no chain's. The folder is not in use meanwhile.

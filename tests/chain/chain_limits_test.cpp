@@ -192,6 +192,18 @@ TEST(ChainLimit, GradientsLargerThanAssumedLeadToANewPlanOrAreAnError) {
   }
 }
 
+TEST(ChainLimit, GradientsThatAreLargerAtEveryLayerLeadToANewPlanEachTime) {
+  const Bytes budget = 60 * 8 * number_bytes;
+  Chain<Numbers> chain(
+      20, [](int, const Numbers& x) { return x; },
+      [](int, const Numbers&, const Numbers& gradient) { return Numbers(gradient.size() + 1, gradient[0] + 1); });
+  chain.measure(Numbers(8));
+  chain.schedule(schedule::budget(budget, 1ms));
+  (void)chain.forward(Numbers(8));
+  EXPECT_EQ(chain.backward(Numbers(8)), Numbers(28, 20));
+  EXPECT_LE(chain.statistics().peak_stored, budget);
+}
+
 TEST(ChainLimit, LayersThatMakeOtherSizesEveryTimeAreAnErrorAndNoLoop) {
   std::size_t width = 8;
   Chain<Numbers> chain(

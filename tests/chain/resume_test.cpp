@@ -293,6 +293,35 @@ TEST(ChainResume, ADamagedOrForeignFolderIsAnErrorWithTheNameOfTheFile) {
   expect_chain_error([&] { (void)other.resume(); }, "\"weights\", which is no chain's");
 }
 
+// Its input is its result. Each operation of the file system in turn is the last one of a process.
+TEST(ChainResume, APassOfNoLayersGoesOnAfterAnyOperationToo) {
+  const Toy toy;
+  bool finished = false;
+  for (int last = 0; !finished; ++last) {
+    ASSERT_LT(last, 1000);
+    const TemporaryFolder folder;
+    const auto run = [&](int until) {
+      return testing::in_child([&] {
+        WatchedFiles files;
+        std::atomic<int> operations = 0;
+        files.before = [&](auto, auto&) {
+          if (operations++ == until) ::raise(SIGKILL);
+        };
+        auto chain = toy.chain(4);
+        chain.disk({.folder = folder.path(), .keep = true}, std::nullopt, &files);
+        (void)chain.resume();
+        return chain.forward(input, 4) == input && chain.backward(seed) == seed ? 0 : 1;
+      });
+    };
+    finished = run(last) == 0;
+    ASSERT_EQ(run(100'000), 0) << last;
+    auto chain = toy.chain(4);
+    chain.disk({.folder = folder.path(), .keep = true});
+    EXPECT_EQ(chain.resume(), (ChainResume{true, 4, 0}));
+    EXPECT_EQ(chain.forward(seed, 4), seed) << "it is over, and the next pass may have another input";
+  }
+}
+
 TEST(ChainResume, WhatCannotBeKeptIsSaidAtOnce) {
   const TemporaryFolder folder;
   const Toy toy;

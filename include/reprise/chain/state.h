@@ -5,12 +5,16 @@
 //
 //   template <>
 //   struct reprise::StateTraits<Field> {
-//     static Bytes bytes(const Field& field) { return field.cells() * sizeof(double); }   // always
-//     static Field clone(const Field& field) { return field.copy(); }                     // where copies are needed
-//     static void copy(const Field& from, Field& to) { to.assign(from); }                 // the same, without
-//     allocating static ArrayView encode(const Field& field) { return {field.data(), field.shape()}; }  // for codecs
-//     and the disk static Field decode(Array array) { return Field(array); }                              // the same
-//     static constexpr bool comparable = true;  // the bytes of `encode` are equal for equal states: see Chain::verify
+//     // Always:
+//     static Bytes bytes(const Field& field) { return field.cells() * sizeof(double); }
+//     // Where copies are needed; the second one, if it is there, to make one without allocating:
+//     static Field clone(const Field& field) { return field.copy(); }
+//     static void copy(const Field& from, Field& to) { to.assign(from); }
+//     // For codecs and the disk:
+//     static ArrayView encode(const Field& field) { return {field.data(), field.shape()}; }
+//     static Field decode(Array array) { return Field(array); }
+//     // The bytes of `encode` are equal for equal states: see Chain::verify.
+//     static constexpr bool comparable = true;
 //   };
 //
 // `encode` returns an ArrayView or an Array. A program that asks a chain for something that the type cannot do does not
