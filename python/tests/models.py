@@ -156,6 +156,23 @@ def penalized():
     return model, loss
 
 
+def reshaped():
+    """Results whose sizes and strides are changed in place, as pooling and many hand-written layers do."""
+    model = nn.Sequential(*(nn.Linear(64, 64) for _ in range(6)))
+
+    def loss(model, step):
+        x = torch.randn(256, 64, generator=torch.Generator().manual_seed(step))
+        for layer in model:
+            y = layer(x)
+            y.unsqueeze_(0).transpose_(1, 2)
+            z = y.tanh() * 2
+            z.squeeze_(0).t_().as_strided_((256, 64), (1, 256))
+            x = z.sin()
+        return nn.functional.adaptive_avg_pool1d(x.unsqueeze(0), 1).pow(2).mean()
+
+    return model, loss
+
+
 def checkpointed():
     """torch's own checkpoint around every second block."""
     from torch.utils.checkpoint import checkpoint
@@ -179,5 +196,6 @@ ALL = {
     "vectorized": (vectorized, 0.8),
     "autocast": (autocast, 0.8),
     "penalized": (penalized, 0.95),
+    "reshaped": (reshaped, 0.7),
     "checkpointed": (checkpointed, 0.9),
 }

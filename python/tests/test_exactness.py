@@ -52,6 +52,13 @@ def test_accumulated_gradients_follow_a_plan_with_the_same_bits():
     assert max(within.peaks) <= session.budget
 
 
+def test_what_changes_only_the_view_in_place_is_no_write():
+    session = reprise.Session(forget_everything=True)
+    train(models.reshaped, session, steps=3)
+    summary = session.summary()
+    assert (summary["traces"], summary["divergences"]) == (1, 0), summary["last_divergences"]
+
+
 def test_functions_and_hooks_of_the_user_run_once():
     models.Doubled.calls = 0
     train(models.own_function, steps=1)

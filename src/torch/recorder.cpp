@@ -26,6 +26,7 @@ struct OperatorContext final : at::ObserverContext {
   std::optional<OperatorCall> call;  // of one that is recorded
   writes::Written written;           // by one that is not
   bool compiled_function = false;
+  Id only_view_of = no_value;  // of one that leaves the contents what they are: whose they are
 };
 
 // Long enough to be worth a system call for the time that it really takes.
@@ -88,6 +89,38 @@ void end_node_around(Recording& r) {
   execute_after(r, r.journal().moment() - 1);
 }
 
+// The value in this tensor, if its version counter says that it is still there.
+Id present_value(const Recording& r, const c10::IValue& given) {
+  if (!given.isTensor() || !given.toTensor().defined() || !libtorch::is_plain(given.toTensor())) return no_value;
+  const Bindings& bindings = r.values().bindings();
+  const Id value = bindings.find(libtorch::storage_of(given.toTensor()));
+  return value == no_value || bindings.written_unseen(value) ? no_value : value;
+}
+
+// An operator in place on what a tensor says about its storage (as_strided_, squeeze_) counts as a write in its
+// version, and is none.
+std::unique_ptr<at::ObserverContext> before_change_of_view(const at::RecordFunction& function,
+                                                           const ThreadState& here) {
+  if (!here.recording || function.inputs().empty()) return nullptr;
+  const Arbiter lock;
+  const Id value = present_value(*here.recording, function.inputs()[0]);
+  if (value == no_value) return nullptr;
+  auto context = std::make_unique<OperatorContext>();
+  context->only_view_of = value;
+  return context;
+}
+
+// The storage still has the memory of the value if it is bound to it.
+void after_change_of_view(const at::RecordFunction& function, Recording& r, Id value) {
+  if (function.outputs().empty() || !function.outputs()[0].isTensor()) return;
+  const at::Tensor& tensor = function.outputs()[0].toTensor();
+  if (!tensor.defined() || !libtorch::is_plain(tensor)) return;
+  const Arbiter lock;
+  Bindings& bindings = r.values().bindings();
+  const bool there = bindings.find(libtorch::storage_of(tensor)) == value;
+  if (there && bindings.written_unseen(value)) bindings.expect_present(value, tensor);
+}
+
 std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& function) {
   ThreadState& here = this_thread();
   if (here.inside > 0) {
@@ -96,7 +129,10 @@ std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& funct
   }
   if (!here.source || is_still_inside(here)) return nullptr;
   const OperatorInfo* const info = find_operator(function);
-  if (info ? is_recorded_otherwise(*info) || is_taken_apart() : !is_compiled_function(function)) return nullptr;
+  if (info ? is_recorded_otherwise(*info) || is_taken_apart() : !is_compiled_function(function)) {
+    const bool in_place = info && info->kind == OperatorInfo::Kind::ignored && info->writes;
+    return in_place ? before_change_of_view(function, here) : nullptr;
+  }
   auto context = std::make_unique<OperatorContext>();
   if (!info || info->kind == OperatorInfo::Kind::opaque) {
     context->compiled_function = here.in_compiled_function = !info;
@@ -135,8 +171,12 @@ std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& funct
 void on_operator_end(const at::RecordFunction& function, at::ObserverContext* given) {
   if (!given) return;
   ThreadState& here = this_thread();
-  --here.inside;
   auto& context = *static_cast<OperatorContext*>(given);
+  if (context.only_view_of != no_value) {
+    if (here.recording) after_change_of_view(function, *here.recording, context.only_view_of);
+    return;
+  }
+  --here.inside;
   if (context.compiled_function) here.in_compiled_function = false;
   if (!context.call) return writes::take_over(context.written);
   if (!here.recording) return;
