@@ -37,6 +37,8 @@
 #include "reprise/torch/checkpoint.h"
 #include "reprise/torch/checkpoint_sequential.h"
 #include "reprise/torch/errors.h"
+#include "reprise/torch/largest.h"
+#include "reprise/torch/measurement.h"
 #include "reprise/torch/policy.h"
 #include "reprise/torch/session.h"
 #include "reprise/torch/session_report.h"

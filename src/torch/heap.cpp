@@ -8,15 +8,18 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 
 #include "torch/arena.h"
+#include "torch/shared_pages.h"
 
 namespace reprise::internal::heap {
 namespace {
 
 // Never destroyed: tensors are freed after main too.
 constinit std::atomic<Arena*> kept{nullptr};
-constinit std::mutex mutex;  // of the arena
+constinit std::atomic<SharedPages*> shared{nullptr};
+constinit std::mutex mutex;  // of both
 
 Arena* arena() {
   return kept.load(std::memory_order_acquire);
@@ -25,6 +28,10 @@ Arena* arena() {
 }  // namespace
 
 Piece allocate(std::size_t bytes, Bytes cache) {
+  if (SharedPages* const pages = shared.load(std::memory_order_acquire); pages && bytes >= large) [[unlikely]] {
+    const std::lock_guard lock(mutex);
+    return {pages->allocate(bytes), nullptr, nullptr};
+  }
   if (bytes >= large && arena() != nullptr) {
     const std::lock_guard lock(mutex);
     if (Block* const block = arena()->allocate(bytes, cache)) return {block->start, nullptr, block};
@@ -38,6 +45,10 @@ Piece allocate(std::size_t bytes, Bytes cache) {
 }
 
 void release(const Piece& piece) {
+  if (piece.block == nullptr && piece.malloced == nullptr) [[unlikely]] {
+    const std::lock_guard lock(mutex);
+    return shared.load(std::memory_order_acquire)->release(piece.memory);
+  }
   if (piece.block == nullptr) return std::free(piece.malloced);
   const std::lock_guard lock(mutex);
   arena()->release(piece.block);
@@ -75,6 +86,23 @@ Bytes cached() {
   if (arena() == nullptr) return 0;
   const std::lock_guard lock(mutex);
   return arena()->cached();
+}
+
+void share_pages() {
+  constexpr std::size_t window = 256 << 20;
+  shared.store(new SharedPages(window), std::memory_order_release);
+}
+
+bool is_shared(const void* memory) {
+  const SharedPages* const pages = shared.load(std::memory_order_acquire);
+  const std::lock_guard lock(mutex);
+  return pages && pages->has(memory);
+}
+
+void clear(void* memory) {
+  SharedPages* const pages = shared.load(std::memory_order_acquire);
+  const std::lock_guard lock(mutex);
+  if (pages && !pages->clear(memory)) throw std::bad_alloc();
 }
 
 void lock_for_fork() {

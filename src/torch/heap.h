@@ -17,6 +17,7 @@ struct Piece {
   void* memory = nullptr;
   void* malloced = nullptr;  // malloc's: the start of its block
   Block* block = nullptr;    // the arena's
+  // Neither: its pages are shared, see below.
 };
 
 // The smallest request that is large. Smaller ones would fill the arena with pieces that keep whole pages resident.
@@ -40,6 +41,13 @@ void give_back();
 [[nodiscard]] Bytes cached();
 // All that is resident in this process, as the system sees it.
 [[nodiscard]] Bytes resident();
+
+// From now on all large requests are served with pages that they share (shared_pages.h), and nothing is kept that is
+// written into them. For a process in which a step is only measured, and never undone. Throws Error.
+void share_pages();
+[[nodiscard]] bool is_shared(const void* memory);
+// Gives such a piece pages of its own, with zeros. Without effect on others.
+void clear(void* memory);
 
 // fork() copies only the thread that calls it: no other may be in the arena then.
 void lock_for_fork();

@@ -18,7 +18,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <iosfwd>
 #include <limits>
 #include <memory>
@@ -45,6 +47,10 @@ class Module;
 namespace reprise {
 
 class FileSystem;
+// What largest.h and measurement.h declare.
+struct Largest;
+struct LargestOptions;
+struct Measurement;
 
 namespace internal {
 class SessionState;
@@ -194,6 +200,13 @@ class REPRISE_EXPORT Session {
   // for the trace of the last complete step.
   void follow(Plan);
   [[deprecated("it is called follow now")]] void use(Plan plan);
+
+  // Runs a step once without the memory that it needs, and returns its peak and its trace: see measurement.h.
+  [[nodiscard]] Measurement measure(const std::function<void()>& train) const;
+
+  // Finds the largest batch, or the longest sequences, that train inside the budget: see largest.h. `train` is a whole
+  // step for this size, with forward and backward.
+  [[nodiscard]] Largest largest(const LargestOptions&, const std::function<void(std::int64_t size)>& train);
 
   // Declares that the program wrote into this tensor behind LibTorch's back, through a raw pointer, so that what was
   // recorded about its contents no longer holds. Call it after the write, on the thread of the step.
