@@ -54,6 +54,7 @@ Bytes fraction_of_memory(double share) {
 // ---- session -------------------------------------------------------------------------------------------------------
 
 Session::Session(SessionOptions options) {
+  need_installed();
   check_budget(options.budget);
   if (options.planning_time.count() < 0) {
     throw BadOption("[session] option planning_time is " + std::to_string(options.planning_time.count()) +
@@ -63,7 +64,6 @@ Session::Session(SessionOptions options) {
     throw BadOption("[session] option planning_share is " + std::to_string(options.planning_share) +
                     ": it must be a number that is not negative");
   }
-  need_installed();
   meter::keep_heap();
   process().planning().prepare();
   state_ = std::make_shared<SessionState>(std::move(options));
