@@ -1,12 +1,11 @@
 #include "torch/backward.h"
 
-#include <torch/csrc/autograd/engine.h>
-
 #include <optional>
 #include <typeinfo>
 
 #include "torch/arbiter.h"
 #include "torch/automatic.h"
+#include "torch/libtorch_versions.h"
 #include "torch/recorder.h"
 #include "torch/saved.h"
 #include "torch/thread_state.h"
@@ -15,9 +14,7 @@
 namespace reprise::internal {
 namespace {
 
-using torch::autograd::edge_list;
 using torch::autograd::Engine;
-using torch::autograd::variable_list;
 
 // While backward runs on this thread. Operators of backward are not recorded, unless they are to be differentiated
 // again: then the callbacks stay. They are removed and not only switched off, because the engine installs the
@@ -56,40 +53,27 @@ class InBackward {
   bool ended_ = false;
 };
 
-// The engine of another language that was there before ours. Its behaviours (Python's: the interpreter's lock,
-// functions and hooks that are not C++, anomaly mode, errors) stay what they are, because it goes on doing all the
-// work. nullptr: there was LibTorch's own, which ours is, too.
-Engine* behind = nullptr;
-
 // Hooks that the program itself has asked for: what they pack is theirs, and only counted.
-class HooksOfTheProgram final : public torch::autograd::SavedVariableHooks {
+class HooksOfTheProgram final : public libtorch::HooksInFront {
  public:
-  explicit HooksOfTheProgram(std::unique_ptr<SavedVariableHooks> theirs) : theirs_(std::move(theirs)) {}
+  using HooksInFront::HooksInFront;
   void call_pack_hook(const at::Tensor& tensor) override {
     if (const auto& source = this_thread().source) {
       const Bytes bytes = libtorch::bytes_of_contents(tensor);
       const Arbiter lock;
       source->rules().counters().kept("saved_tensors_hooks", "what hooks of the program pack is theirs", bytes);
     }
-    theirs_->call_pack_hook(tensor);
+    HooksInFront::call_pack_hook(tensor);
   }
-  at::Tensor call_unpack_hook() override { return theirs_->call_unpack_hook(); }
-  std::optional<std::pair<c10::SafePyObject, c10::SafePyObject>> retrieve_unpack_hook_data() const override {
-    return theirs_->retrieve_unpack_hook_data();
-  }
-
- private:
-  const std::unique_ptr<SavedVariableHooks> theirs_;
 };
 
-class WatchedEngine final : public Engine {
+class WatchedEngine final : public libtorch::EngineInFront {
  public:
   std::unique_ptr<torch::autograd::SavedVariableHooks> get_default_saved_variable_hooks() override {
     const ThreadState& here = this_thread();
-    if (behind) {  // theirs come first
-      auto theirs = behind->get_default_saved_variable_hooks();
-      if (theirs && here.source) return std::make_unique<HooksOfTheProgram>(std::move(theirs));
-      if (theirs) return theirs;
+    if (auto theirs = EngineInFront::get_default_saved_variable_hooks()) {  // they come first
+      if (here.source) return std::make_unique<HooksOfTheProgram>(std::move(theirs));
+      return theirs;
     }
     if (!here.recording) {
       automatic::meet_thread();
@@ -103,26 +87,13 @@ class WatchedEngine final : public Engine {
   variable_list execute(const edge_list& roots, const variable_list& inputs, bool keep_graph, bool create_graph,
                         bool accumulate_grad, const edge_list& outputs) override {
     BackwardRun run(create_graph);
-    variable_list gradients = behind
-                                  ? behind->execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs)
-                                  : Engine::execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
+    variable_list gradients = EngineInFront::execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
     run.succeeded();
     return gradients;
   }
-
-  c10::intrusive_ptr<at::ivalue::Future> execute_with_graph_task(
-      const std::shared_ptr<torch::autograd::GraphTask>& task, c10::intrusive_ptr<torch::autograd::Node> root,
-      torch::autograd::InputBuffer&& buffer) override {
-    return behind ? behind->execute_with_graph_task(task, std::move(root), std::move(buffer))
-                  : Engine::execute_with_graph_task(task, std::move(root), std::move(buffer));
-  }
-
-  std::unique_ptr<torch::autograd::AnomalyMetadata> make_anomaly_metadata() override {
-    return behind ? behind->make_anomaly_metadata() : Engine::make_anomaly_metadata();
-  }
 };
 
-Engine& watched_engine() {
+WatchedEngine& watched_engine() {
   static auto* const engine = new WatchedEngine;
   return *engine;
 }
@@ -161,8 +132,8 @@ void BackwardRun::succeeded() {
 void install_engine() {
   Engine& there = Engine::get_default_engine();
   if (&there == &watched_engine()) return;
-  if (typeid(there) != typeid(Engine)) behind = &there;
-  torch::autograd::set_default_engine_stub(watched_engine);
+  if (typeid(there) != typeid(Engine)) watched_engine().stand_in_front_of(there);
+  torch::autograd::set_default_engine_stub([]() -> Engine& { return watched_engine(); });
 }
 
 }  // namespace reprise::internal

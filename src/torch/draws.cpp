@@ -9,6 +9,7 @@
 
 #include "torch/arbiter.h"
 #include "torch/interception.h"
+#include "torch/libtorch_versions.h"
 
 namespace reprise::internal::draws {
 namespace {
@@ -65,7 +66,9 @@ class Watcher {
  public:
   static void call(const c10::OperatorHandle& op, c10::DispatchKeySet below, torch::jit::Stack* stack) {
     c10::IValue* const argument = generator_in(op, *stack);
-    if (!argument || (!recorder && !player)) return op.redispatchBoxed(below, stack);
+    if (!argument || (!recorder && !player) || libtorch::python_is_below(below)) {
+      return op.redispatchBoxed(below, stack);
+    }
     const at::Generator meant =
         argument->isGenerator() ? argument->toGenerator() : at::detail::getDefaultCPUGenerator();
     for (const Substitute* one = under_way; one; one = one->outer) {

@@ -6,6 +6,8 @@
 
 #include <array>
 
+#include "torch/libtorch_versions.h"
+
 namespace reprise::internal::libtorch {
 
 c10::Storage new_storage(std::size_t bytes) {
@@ -15,7 +17,7 @@ c10::Storage new_storage(std::size_t bytes) {
 
 // Python's registrations give the file and the line of the function.
 bool is_python_kernel(const c10::OperatorHandle& handle) {
-  return handle.getComputedKernelForDispatchKey(c10::DispatchKey::CPU).debug().find(".py:") != std::string::npos;
+  return registration_of_kernel(handle).find(".py:") != std::string::npos;
 }
 
 RandomState state_of(at::CPUGeneratorImpl& generator) {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "torch/heap.h"
+#include "torch/running_libtorch.h"
 
 C10_DECLARE_bool(caffe2_cpu_allocator_do_zero_fill);
 C10_DECLARE_bool(caffe2_cpu_allocator_do_junk_fill);
@@ -163,7 +164,7 @@ class Meter final : public c10::Allocator {
 constexpr std::uint8_t priority = 100;
 c10::Allocator* const meter = [] {
   auto* const made = new Meter;
-  c10::SetCPUAllocator(made, priority);
+  if (runs_as_compiled()) c10::SetCPUAllocator(made, priority);
   return made;
 }();
 

@@ -54,6 +54,7 @@ Bytes fraction_of_memory(double share) {
 // ---- session -------------------------------------------------------------------------------------------------------
 
 Session::Session(SessionOptions options) {
+  need_installed();
   check_budget(options.budget);
   if (options.planning_time.count() < 0) {
     throw BadOption("[session] option planning_time is " + std::to_string(options.planning_time.count()) +
@@ -67,7 +68,6 @@ Session::Session(SessionOptions options) {
     throw BadOption("[session] option disk.bytes is " + std::to_string(options.disk.bytes) +
                     ": it must not be negative");
   }
-  need_installed();
   meter::keep_heap();
   process().planning().prepare();
   state_ = std::make_shared<SessionState>(std::move(options));

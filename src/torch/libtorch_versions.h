@@ -1,0 +1,104 @@
+// What differs between versions of LibTorch, from 2.8 on. No other file has a condition on its version: a difference
+// gets a name here, and the others use the name. docs/versions.md has the versions that were tried.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/saved_variable_hooks.h>
+#include <torch/version.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Whether LibTorch is of this version or a later one.
+#define REPRISE_LIBTORCH_FROM(major, minor) \
+  (TORCH_VERSION_MAJOR > (major) || (TORCH_VERSION_MAJOR == (major) && TORCH_VERSION_MINOR >= (minor)))
+
+namespace reprise::internal::libtorch {
+
+// Nodes of autograd's graph have their own reference count from 2.13 on.
+#if REPRISE_LIBTORCH_FROM(2, 13)
+using NodePointer = c10::intrusive_ptr<torch::autograd::Node>;
+#else
+using NodePointer = std::shared_ptr<torch::autograd::Node>;
+#endif
+
+// An engine that stands in front of another one, which goes on doing all the work: behaviours of an engine of another
+// language (Python's: the interpreter's lock, functions and hooks that are not C++, anomaly mode, errors) stay what
+// they are. Without another one it is LibTorch's own.
+class EngineInFront : public torch::autograd::Engine {
+ public:
+  using Engine = torch::autograd::Engine;
+  using variable_list = torch::autograd::variable_list;
+  using edge_list = torch::autograd::edge_list;
+
+  void stand_in_front_of(Engine& other) { behind_ = &other; }
+
+  variable_list execute(const edge_list& roots, const variable_list& inputs, bool keep_graph, bool create_graph,
+                        bool accumulate_grad, const edge_list& outputs) override {
+    return behind_ ? behind_->execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs)
+                   : Engine::execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
+  }
+  c10::intrusive_ptr<at::ivalue::Future> execute_with_graph_task(
+      const std::shared_ptr<torch::autograd::GraphTask>& task, NodePointer root,
+      torch::autograd::InputBuffer&& buffer) override {
+    return behind_ ? behind_->execute_with_graph_task(task, std::move(root), std::move(buffer))
+                   : Engine::execute_with_graph_task(task, std::move(root), std::move(buffer));
+  }
+  std::unique_ptr<torch::autograd::AnomalyMetadata> make_anomaly_metadata() override {
+    return behind_ ? behind_->make_anomaly_metadata() : Engine::make_anomaly_metadata();
+  }
+  std::unique_ptr<torch::autograd::SavedVariableHooks> get_default_saved_variable_hooks() override {
+    return behind_ ? behind_->get_default_saved_variable_hooks() : Engine::get_default_saved_variable_hooks();
+  }
+#if REPRISE_LIBTORCH_FROM(2, 14)
+  std::vector<std::unique_ptr<torch::autograd::NodeCreationHook>> get_node_creation_hooks() override {
+    return behind_ ? behind_->get_node_creation_hooks() : Engine::get_node_creation_hooks();
+  }
+#endif
+
+ private:
+  Engine* behind_ = nullptr;
+};
+
+// Hooks in front of others, which do the work.
+class HooksInFront : public torch::autograd::SavedVariableHooks {
+ public:
+  explicit HooksInFront(std::unique_ptr<SavedVariableHooks> behind) : behind_(std::move(behind)) {}
+
+  void call_pack_hook(const at::Tensor& tensor) override { behind_->call_pack_hook(tensor); }
+  at::Tensor call_unpack_hook() override { return behind_->call_unpack_hook(); }
+  std::optional<std::pair<c10::SafePyObject, c10::SafePyObject>> retrieve_unpack_hook_data() const override {
+    return behind_->retrieve_unpack_hook_data();
+  }
+#if REPRISE_LIBTORCH_FROM(2, 15)
+  std::optional<c10::SafePyObject> retrieve_unpack_hook() const override {
+    return behind_->retrieve_unpack_hook();
+  }
+#endif
+
+ private:
+  const std::unique_ptr<SavedVariableHooks> behind_;
+};
+
+// Where the kernel for the CPU was registered: the file and the line, and more.
+[[nodiscard]] inline std::string registration_of_kernel(const c10::OperatorHandle& handle) {
+#if REPRISE_LIBTORCH_FROM(2, 9)
+  return handle.getComputedKernelForDispatchKey(c10::DispatchKey::CPU).debug();
+#else
+  const std::string table = "\n" + handle.dumpComputedTable();  // a line for each key
+  const std::size_t line = table.find("\nCPU: ");
+  return line == std::string::npos ? "" : table.substr(line + 1, table.find('\n', line + 1) - line - 1);
+#endif
+}
+
+// Whether functions in Python are called below libtorch::key_of_draws, as they are before 2.13, where that key comes
+// before those of Python. What they call comes by here again.
+[[nodiscard]] inline bool python_is_below(c10::DispatchKeySet below) {
+  return below.has(c10::DispatchKey::Python);
+}
+
+}  // namespace reprise::internal::libtorch
