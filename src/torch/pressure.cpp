@@ -63,7 +63,7 @@ std::string under_way(const Recording& r) {
     }
     if (facts.where.empty()) facts.where = under_way(*r);
   }
-  facts.pinned.push_back({"parameters, gradients and other bytes", facts.live - known});
+  pinned["parameters, gradients and other bytes"] += facts.live - known;
   for (const auto& [what, bytes] : pinned) facts.pinned.push_back({what, bytes});
   std::stable_sort(facts.pinned.begin(), facts.pinned.end(),
                    [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
