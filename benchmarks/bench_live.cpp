@@ -36,6 +36,7 @@ std::optional<LiveSettings> parse(int argc, char** argv, int& status) {
   LiveSettings s;
   std::int64_t planning_time = s.session.planning_time.count();
   bool no_pack = false;
+  std::string disk;
   std::vector<std::string> only;
 
   CLI::App app{
@@ -52,6 +53,7 @@ std::optional<LiveSettings> parse(int argc, char** argv, int& status) {
   app.add_option("--verify", s.session.verify, "when rebuilt values are compared: never, first_time or always")
       ->transform(CLI::CheckedTransformer(verify_names));
   app.add_flag("--no-pack", no_pack, "no packing of masks and indices");
+  app.add_option("--disk", disk, "a folder on a disk below the memory; default: no disk");
   app.add_option("--planning-time", planning_time, "milliseconds for each plan; 0: none, the online policy decides")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
@@ -88,6 +90,7 @@ std::optional<LiveSettings> parse(int argc, char** argv, int& status) {
   }
   s.session.planning_time = std::chrono::milliseconds(planning_time);
   s.session.pack = !no_pack;
+  s.session.disk.folder = disk;
   s.session.name = "bench live " + s.model;
   return s;
 }
@@ -126,6 +129,10 @@ std::vector<std::string> arguments_of_child(const LiveSettings& s, Bytes budget)
       "--only", "reprise", std::to_string(steps), "--resident"};
   // clang-format on
   if (!s.session.pack) arguments.emplace_back("--no-pack");
+  if (!s.session.disk.folder.empty()) {
+    arguments.emplace_back("--disk");
+    arguments.emplace_back(s.session.disk.folder.string());
+  }
   if (s.denormals) arguments.emplace_back("--denormals");
   return arguments;
 }

@@ -283,6 +283,11 @@ Model make_lstm_small() {
   return model_of(net, torch::randn({200, 4, 32}));
 }
 
+Model make_lstm_long() {
+  auto net = std::make_shared<Lstm>(64, 128, true);
+  return model_of(net, torch::randn({2000, 16, 64}));
+}
+
 // ---- an MLP, and LibTorch's own transformer ------------------------------------------------------------------------
 
 struct Mlp : nn::Module {
@@ -343,6 +348,7 @@ const std::vector<std::pair<std::string, std::function<Model()>>>& makers() {
       {"unet", make_unet},
       {"lstm", make_lstm},
       {"lstm-small", make_lstm_small},
+      {"lstm-long", make_lstm_long},
       {"mlp", make_mlp},
       {"transformer", make_transformer},
   };

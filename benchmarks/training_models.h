@@ -1,6 +1,6 @@
 // The models that are trained: gpt, gpt-sdpa, resnet, unet and lstm word for word as the Python peers have
-// them, so that peaks and ratios can be compared; lstm-small, mlp and transformer beside them; and those whose steps
-// differ (training_changing.h).
+// them, so that peaks and ratios can be compared; lstm-small, lstm-long, mlp and transformer beside them; and those
+// whose steps differ (training_changing.h).
 #pragma once
 
 #include <torch/torch.h>
@@ -32,7 +32,7 @@ struct Model {
   // Forward to the loss, on one fixed batch.
   std::function<torch::Tensor()> loss;
   // The same with regions. Blocks are layers (gpt, gpt-sdpa, transformer, mlp), residual blocks (resnet) or cells
-  // (lstm, lstm-small, always all of them). In unet a region is one level, whatever is asked for.
+  // (lstm, lstm-small, lstm-long, always all of them). In unet a region is one level, whatever is asked for.
   std::function<torch::Tensor(const Regions&)> region_loss;
 };
 

@@ -22,7 +22,7 @@ constexpr int exit_cannot_be_started = 126;
 constexpr int exit_not_found = 127;
 
 struct RunArguments {
-  std::string budget, plans, planning_share, planning_time, verify, summary, report, trace;
+  std::string budget, disk, disk_bytes, plans, planning_share, planning_time, verify, summary, report, trace;
   bool no_pack = false;
   bool if_possible = false;
   std::vector<std::string> program;  // with its arguments
@@ -39,8 +39,9 @@ constexpr const char* description =
     "cannot be kept, the allocation that would pass it throws reprise::BudgetError, which ends most programs, with "
     "a message that names the bytes that are needed.\n"
     "Every option is also an environment variable, for schedulers that start programs themselves: set LD_PRELOAD to "
-    "the file that `reprise run --library` prints, and REPRISE_BUDGET, REPRISE_PLANS, REPRISE_PLANNING_SHARE, "
-    "REPRISE_PLANNING_TIME, REPRISE_VERIFY, REPRISE_PACK (on, off), REPRISE_SUMMARY, REPRISE_REPORT, REPRISE_TRACE, "
+    "the file that `reprise run --library` prints, and REPRISE_BUDGET, REPRISE_DISK, REPRISE_DISK_BYTES, "
+    "REPRISE_PLANS, REPRISE_PLANNING_SHARE, REPRISE_PLANNING_TIME, REPRISE_VERIFY, REPRISE_PACK (on, off), "
+    "REPRISE_SUMMARY, REPRISE_REPORT, REPRISE_TRACE, "
     "REPRISE_IF_POSSIBLE. "
     "Processes without LibTorch are left alone.";
 
@@ -71,6 +72,16 @@ void add_options(CLI::App& command, RunArguments& arguments) {
                   "The most bytes of LibTorch's CPU allocator that may be live: a number of bytes, or with a unit, "
                   "as 2GiB or 500MB. Default: nothing is limited or forgotten, and the summary prints the memory "
                   "that was needed.")
+      ->type_name("AMOUNT");
+  command
+      .add_option("--disk", arguments.disk,
+                  "Use the disk below the memory: values go to files in this folder, which has to exist, instead of "
+                  "being forgotten, where that is cheaper or the only way. Files are removed in the end. Default: "
+                  "no disk.")
+      ->type_name("FOLDER");
+  command
+      .add_option("--disk-bytes", arguments.disk_bytes,
+                  "The most bytes of files with --disk: a number of bytes, or with a unit. Default: no limit.")
       ->type_name("AMOUNT");
   command
       .add_option("--report", arguments.report,
@@ -113,10 +124,10 @@ void add_options(CLI::App& command, RunArguments& arguments) {
                    "Run the program without Reprise if it cannot be put under a budget, instead of not at all.");
 }
 
-void check_budget(const std::string& text) try {
+void check_bytes(const char* option, const std::string& text) try {
   if (!text.empty()) (void)parse_bytes(text);
 } catch (const BadOption& error) {
-  throw UsageError(fmt::format("--budget: {}", error.what()));
+  throw UsageError(fmt::format("{}: {}", option, error.what()));
 }
 
 // An empty value leaves what the environment says already.
@@ -132,6 +143,8 @@ void set_environment(const RunArguments& arguments, const std::filesystem::path&
   const char* const others = std::getenv("LD_PRELOAD");
   set("LD_PRELOAD", library.string() + (others && *others ? std::string(":") + others : ""));
   set("REPRISE_BUDGET", arguments.budget);
+  set("REPRISE_DISK", absolute(arguments.disk));
+  set("REPRISE_DISK_BYTES", arguments.disk_bytes);
   // The program may go to another folder before it exits.
   set("REPRISE_REPORT", absolute(arguments.report));
   set("REPRISE_TRACE", absolute(arguments.trace));
@@ -161,7 +174,8 @@ std::filesystem::path library(const char* name) {
 
 int run_program(const RunArguments& arguments) {
   if (arguments.program.empty()) throw UsageError("PROGRAM is missing; see reprise run --help");
-  check_budget(arguments.budget);
+  check_bytes("--budget", arguments.budget);
+  check_bytes("--disk-bytes", arguments.disk_bytes);
   for (const auto& file : {arguments.report, arguments.trace}) {
     if (!file.empty()) require_writable(file);
   }

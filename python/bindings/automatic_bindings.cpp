@@ -21,9 +21,12 @@ std::optional<std::tuple<std::string, std::string, std::optional<Trace>>> found(
   return std::tuple(to_text(outcome->summary), json_line(outcome->summary), outcome->trace);
 }
 
-void find_steps(std::optional<Bytes> budget, double planning_share, double planning_seconds, const std::string& plans) {
+void find_steps(std::optional<Bytes> budget, const std::string& disk, std::optional<Bytes> disk_bytes,
+                double planning_share, double planning_seconds, const std::string& plans) {
   SessionOptions options;
   options.budget = budget.value_or(no_limit);
+  options.disk.folder = disk;
+  if (disk_bytes) options.disk.bytes = *disk_bytes;
   options.planning_share = planning_share;
   options.planning_time = std::chrono::milliseconds(static_cast<std::int64_t>(planning_seconds * 1000));
   options.plans = plans;
@@ -36,8 +39,8 @@ void find_steps(std::optional<Bytes> budget, double planning_share, double plann
 
 void add_found_steps(py::module_& module) {
   using NoInterpreter = py::call_guard<py::gil_scoped_release>;
-  module.def("find_steps", &find_steps, py::arg("budget"), py::arg("planning_share"), py::arg("planning_seconds"),
-             py::arg("plans"), NoInterpreter());
+  module.def("find_steps", &find_steps, py::arg("budget"), py::arg("disk"), py::arg("disk_bytes"),
+             py::arg("planning_share"), py::arg("planning_seconds"), py::arg("plans"), NoInterpreter());
   module.def("found", &found, NoInterpreter());
 }
 

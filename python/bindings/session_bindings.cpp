@@ -112,7 +112,8 @@ class PythonSession {
   std::thread::id opened_by_;
 };
 
-std::unique_ptr<PythonSession> make_session(std::optional<Bytes> budget, const std::string& verify, bool pack,
+std::unique_ptr<PythonSession> make_session(std::optional<Bytes> budget, const std::string& disk,
+                                            std::optional<Bytes> disk_bytes, const std::string& verify, bool pack,
                                             double planning_share, double planning_seconds, const std::string& plans,
                                             const std::vector<std::pair<std::string, std::string>>& policy,
                                             bool forget_everything, const std::string& name) {
@@ -122,6 +123,8 @@ std::unique_ptr<PythonSession> make_session(std::optional<Bytes> budget, const s
   }
   SessionOptions options;
   options.budget = budget.value_or(no_limit);
+  options.disk.folder = disk;
+  if (disk_bytes) options.disk.bytes = *disk_bytes;
   options.verify = verify_of("session", verify);
   options.pack = pack;
   options.planning_share = planning_share;
@@ -154,9 +157,9 @@ void label_modules(PythonSession& self, const std::map<std::string, at::Tensor>&
 
 void add_sessions(py::module_& module) {
   py::class_<PythonSession>(module, "Session")
-      .def(py::init(&make_session), py::arg("budget"), py::arg("verify"), py::arg("pack"), py::arg("planning_share"),
-           py::arg("planning_seconds"), py::arg("plans"), py::arg("policy"), py::arg("forget_everything"),
-           py::arg("name"))
+      .def(py::init(&make_session), py::arg("budget"), py::arg("disk"), py::arg("disk_bytes"), py::arg("verify"),
+           py::arg("pack"), py::arg("planning_share"), py::arg("planning_seconds"), py::arg("plans"), py::arg("policy"),
+           py::arg("forget_everything"), py::arg("name"))
       .def("open", &PythonSession::open, NoInterpreter())
       .def("close", &PythonSession::close, NoInterpreter())
       .def(

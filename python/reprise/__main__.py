@@ -19,6 +19,8 @@ def run(words: Sequence[str]) -> None:
     operator whose result autograd saves, and ends with backward."""
     parser = argparse.ArgumentParser(prog="python -m reprise run", description=run.__doc__)
     parser.add_argument("--budget", help="bytes, like 2GiB; default: nothing is limited, and the summary says what it needs")
+    parser.add_argument("--disk", default="", metavar="FOLDER", help="for values that memory has no room for; default: no disk")
+    parser.add_argument("--disk-bytes", metavar="AMOUNT", help="the most bytes of files there; default: no limit")
     parser.add_argument(
         "--planning-share", type=float, default=0.05, metavar="SHARE", help="of the CPU time of all steps; default: 0.05"
     )
@@ -35,8 +37,11 @@ def run(words: Sequence[str]) -> None:
 
     try:
         budget = None if options.budget is None else planning.bytes_of(options.budget)
-        _core.find_steps(budget, options.planning_share, options.planning_time, options.plans)
-    except ValueError as error:
+        disk_bytes = None if options.disk_bytes is None else planning.bytes_of(options.disk_bytes)
+        _core.find_steps(
+            budget, options.disk, disk_bytes, options.planning_share, options.planning_time, options.plans
+        )
+    except (ValueError, OSError) as error:
         parser.error(str(error))
     atexit.register(_tell, options.summary, options.trace)
     sys.argv = [options.script, *options.arguments]

@@ -70,6 +70,10 @@ class Session:
     Args:
         budget: bytes, as an int or as text like "2GiB"; a multiple of what the model needs, like "0.5x", which two
             plain steps measure first; None measures and limits nothing.
+        disk: a folder, which has to exist, for a disk below the memory: values go to files there (are offloaded) instead of
+            being forgotten, where that is cheaper by the speed that was measured, or where there is no other way to keep to
+            the budget. Files are checked, and removed in the end. None: no disk.
+        disk_bytes: the most bytes of these files; None: no limit.
         verify: when a rebuilt value is compared with the forgotten one, bit by bit: "first_time" for each recipe, "always"
             or "never".
         pack: masks and indices are packed without loss instead of forgotten.
@@ -91,6 +95,8 @@ class Session:
         self,
         budget: int | str | None = None,
         *,
+        disk: str | os.PathLike[str] | None = None,
+        disk_bytes: int | str | None = None,
         verify: Verify = "first_time",
         pack: bool = True,
         planning_share: float = 0.05,
@@ -101,11 +107,15 @@ class Session:
         end_together: bool = True,
         name: str = "session",
     ) -> None:
+        if disk is None and disk_bytes is not None:
+            raise ValueError("[session] option disk_bytes is about a disk, and there is none: give disk=")
         self._end_together = arguments.flag(end_together, "[session] option end_together")
         self._share = _share_of(budget)
         self._plain_steps = 0
         self._core = _core.Session(
             budget=None if self._share else _limit(budget),
+            disk="" if disk is None else arguments.path(disk, "[session] option disk"),
+            disk_bytes=_limit(disk_bytes),
             verify=arguments.need(verify, str, "[session] option verify", "'never', 'first_time' or 'always'"),
             pack=arguments.flag(pack, "[session] option pack"),
             planning_share=arguments.number(planning_share, "[session] option planning_share", finite=False),

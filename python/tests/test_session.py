@@ -42,6 +42,25 @@ def test_a_budget_is_bytes_or_text():
     assert session.budget is None
 
 
+def test_a_disk_below_the_memory_gives_the_same_bits(tmp_path):
+    model, x = deep(rows=2048)
+    run(model, x)
+    expected = [parameter.grad.clone() for parameter in model.parameters()]
+    session = reprise.Session("0.4x", disk=tmp_path, disk_bytes="1GiB", planning_seconds=1)
+    for _ in range(5):
+        with session.step():
+            run(model, x)
+        assert all(torch.equal(p.grad, e) for p, e in zip(model.parameters(), expected, strict=True))
+        session.wait_for_plan()
+    summary = session.summary()
+    assert summary["disk_failures"] == 0
+    assert summary["peak_last_step_bytes"] <= session.budget
+    assert "disk" in [tier["name"] for tier in session.trace().to_dict()["tiers"]]
+    del session
+    gc.collect()
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("budget", ["much", "-3", "1.5.2GiB", "0.5xx", "", -1, 2**63])
 def test_a_budget_that_makes_no_sense_is_a_value_error(budget):
     with pytest.raises(ValueError):

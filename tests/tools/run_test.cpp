@@ -150,6 +150,17 @@ TEST_F(Preloaded, IsConfiguredByTheEnvironmentAlone) {
   EXPECT_EQ(nlohmann::json::parse(outcome.err).at("packed_last_step_bytes"), 0);
 }
 
+TEST_F(Preloaded, UsesADiskAndLeavesNothingThere) {
+  const testing::TemporaryFolder folder;
+  const Outcome outcome = run_command({"run", "--budget", budget(), "--disk", folder.path().string(), "--disk-bytes",
+                                       "1GiB", "--summary", "json", "--", REPRISE_PROGRAM_TRAINER, "7"});
+  EXPECT_EQ(outcome.code, 7);
+  EXPECT_EQ(outcome.out, plain());
+  EXPECT_EQ(nlohmann::json::parse(outcome.err).at("disk_failures"), 0) << outcome.err;
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  EXPECT_EQ(run_command({"run", "--disk-bytes", "much", "--", REPRISE_PROGRAM_TRAINER}).code, 2);
+}
+
 TEST_F(Preloaded, AnEnvironmentThatMakesNoSenseEndsTheProgramUnlessItMayRunUntouched) {
   const std::string library = run_command({"run", "--library"}).out;
   const std::string preload = "LD_PRELOAD=" + library.substr(0, library.find('\n'));

@@ -20,7 +20,7 @@ namespace {
 
 // ---- one variable ----
 
-Bytes budget(const char* name, const std::string& value) try {
+Bytes bytes(const char* name, const std::string& value) try {
   return parse_bytes(value);
 } catch (const BadOption& error) {
   refuse(name, value, error.what());
@@ -81,7 +81,9 @@ Settings read_environment(const std::function<const char*(const char*)>& variabl
     const char* const value = variable(name);
     if (value && *value) use(name, std::string(value));
   };
-  read("REPRISE_BUDGET", [&](auto name, const auto& value) { settings.options.budget = budget(name, value); });
+  read("REPRISE_BUDGET", [&](auto name, const auto& value) { settings.options.budget = bytes(name, value); });
+  read("REPRISE_DISK", [&](auto, const auto& value) { settings.options.disk.folder = value; });
+  read("REPRISE_DISK_BYTES", [&](auto name, const auto& value) { settings.options.disk.bytes = bytes(name, value); });
   read("REPRISE_PLANS", [&](auto, const auto& value) { settings.options.plans = value; });
   read("REPRISE_PLANNING_SHARE",
        [&](auto name, const auto& value) { settings.options.planning_share = planning_share(name, value); });
