@@ -1,6 +1,7 @@
 #include "torch/operator_call.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "torch/arbiter.h"
@@ -99,17 +100,18 @@ void OperatorCall::remove_waiting(SavedTensor& saved) {
 
 void OperatorCall::end(const at::RecordFunction& call) {
   const bool failed = has_failed(*recipe().info, call);
-  {
-    const Arbiter lock;
-    note_cost();
-    if (failed) {
-      fail();
-    } else {
-      take_results(call);
+  std::optional<Arbiter> lock(std::in_place);
+  note_cost();
+  if (failed) {
+    fail();
+  } else {
+    take_results(call);
+    if (r_.rules().has_policy()) {
+      lock.reset();
+      ask_policy(call);
+      lock.emplace();
     }
   }
-  if (!failed) ask_policy(call);
-  const Arbiter lock;
   for (Writing& writing : writings_) Arbiter::discard(std::move(writing.storage));
   writings_.clear();
   r_.course().advance();
@@ -257,7 +259,7 @@ const char* OperatorCall::cannot_be_drawn_again() const {
 
 // What the policy says about the operator that has just run. Not under the lock: it is the user's.
 void OperatorCall::ask_policy(const at::RecordFunction& call) {
-  if (!r_.rules().has_policy() || r_.course().following()) return;
+  if (r_.course().following()) return;
   PolicyOperator op;
   {
     const Arbiter lock;
