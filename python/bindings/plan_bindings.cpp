@@ -1,4 +1,5 @@
-// Traces, plans and curves. Python sees them as objects that it passes on, and as JSON, which is their file format.
+// Traces, plans, curves and fits. Python sees them as objects that it passes on, and as JSON, which is their file
+// format.
 #include <pybind11/stl.h>
 
 #include <atomic>
@@ -8,8 +9,10 @@
 #include "bindings_of.h"
 #include "interruptible.h"
 #include "reprise/plan/curve.h"
+#include "reprise/plan/fit.h"
 #include "reprise/plan/planner.h"
 #include "reprise/report/curve_views.h"
+#include "reprise/report/fit_views.h"
 #include "reprise/report/json.h"
 #include "reprise/report/page.h"
 #include "reprise/report/text.h"
@@ -56,6 +59,34 @@ Curve curve_of(const Trace& trace, int points, double seconds, std::uint64_t see
   std::atomic<bool> cancel = false;
   options.cancel = &cancel;
   return interruptible([&] { return make_curve(trace, options); }, [&] { cancel = true; });
+}
+
+Fit fit_of(const std::vector<std::pair<std::int64_t, Trace>>& recorded, Bytes budget,
+           const std::vector<std::int64_t>& wanted, std::optional<std::int64_t> at_most, double seconds) {
+  std::vector<SizedTrace> traces;
+  for (const auto& [size, trace] : recorded) traces.push_back({size, trace});
+  const Growth growth(std::move(traces));
+  FitOptions options;
+  options.budget = budget;
+  options.wanted = wanted;
+  options.at_most = at_most;
+  options.time_limit = std::chrono::duration<double>(seconds);
+  std::atomic<bool> cancel = false;
+  options.cancel = &cancel;
+  return interruptible([&] { return make_fit(growth, options); }, [&] { cancel = true; });
+}
+
+std::optional<std::int64_t> size_at(const Fit& fit, std::optional<std::size_t> point) {
+  if (!point) return std::nullopt;
+  return fit.points[*point].size;
+}
+
+py::list points_of(const Fit& fit) {
+  py::list points;
+  for (const FitPoint& point : fit.points) {
+    if (point.result.has_plan()) points.append(py::make_tuple(point.size, point.cost_per_sample()));
+  }
+  return points;
 }
 
 py::list points_of(const Curve& curve) {
@@ -129,7 +160,7 @@ void add_plans(py::module_& module) {
       py::arg("trace"), py::arg("plan"), NoInterpreter());
 
   py::class_<Curve>(module, "Curve")
-      .def("points", &points_of)
+      .def("points", [](const Curve& curve) { return points_of(curve); })
       .def_property_readonly("knee",
                              [](const Curve& curve) -> std::optional<Bytes> {
                                if (!curve.knee) return std::nullopt;
@@ -142,6 +173,17 @@ void add_plans(py::module_& module) {
       .def(
           "json", [](const Curve& curve, const Trace& trace) { return json_line(trace, curve); }, py::arg("trace"));
   module.def("make_curve", &curve_of, py::arg("trace"), py::arg("points"), py::arg("seconds"), py::arg("seed"));
+
+  py::class_<Fit>(module, "Fit")
+      .def("points", [](const Fit& fit) { return points_of(fit); })
+      .def_property_readonly("largest", [](const Fit& fit) { return size_at(fit, fit.largest); })
+      .def_property_readonly("cheapest", [](const Fit& fit) { return size_at(fit, fit.cheapest); })
+      .def("text", [](const Fit& fit) { return to_text(fit) + "\n" + advice(fit) + "\n"; })
+      .def(
+          "svg", [](const Fit& fit, const std::string& title) { return to_svg(fit, title); }, py::arg("title"))
+      .def("json", [](const Fit& fit) { return json_line(fit); });
+  module.def("make_fit", &fit_of, py::arg("recorded"), py::arg("budget"), py::arg("wanted"), py::arg("at_most"),
+             py::arg("seconds"));
 
   module.def(
       "parse_budget", [](const std::string& text, Bytes peak) { return parse_budget(text, peak); }, py::arg("text"),

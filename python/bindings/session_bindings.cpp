@@ -1,8 +1,11 @@
 // Sessions and their steps. Texts and numbers cross as JSON where the library has that already.
+#include <pybind11/functional.h>
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,9 +16,12 @@
 #include "bindings_of.h"
 #include "dicts.h"
 #include "reprise/report/summary.h"
+#include "reprise/torch/largest.h"
 #include "reprise/torch/session.h"
 #include "reprise/torch/session_report.h"
 #include "torch/arbiter.h"
+#include "torch/find_largest.h"
+#include "torch/measure_in_copy.h"
 #include "torch/meter.h"
 #include "torch/planning.h"
 #include "torch/process.h"
@@ -153,6 +159,37 @@ void label_modules(PythonSession& self, const std::map<std::string, at::Tensor>&
   self.session.label_modules({parameters.begin(), parameters.end()});
 }
 
+// The copy of the process is Python's, too.
+pid_t copy_with_interpreter() {
+  PyOS_BeforeFork();
+  const pid_t copy = fork();
+  if (copy == 0) {
+    PyOS_AfterFork_Child();
+  } else {
+    PyOS_AfterFork_Parent();
+  }
+  return copy;
+}
+
+// `keeps_budget` runs a step of this session. Ctrl-C is heard while it plans.
+Largest largest_of(PythonSession& self, std::vector<std::int64_t> sizes, std::optional<std::int64_t> at_most, int steps,
+                   double seconds, const std::function<bool(std::int64_t)>& keeps_budget) {
+  LargestOptions options;
+  options.sizes = std::move(sizes);
+  options.at_most = at_most;
+  options.steps = steps;
+  options.time_limit = std::chrono::duration<double>(seconds);
+  options.progress = [](double, std::int64_t) {
+    const py::gil_scoped_acquire interpreter;
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  };
+  const py::gil_scoped_release no_interpreter;
+  return internal::find_largest(self.session, options, [&](std::int64_t size) {
+    const py::gil_scoped_acquire interpreter;
+    return keeps_budget(size);
+  });
+}
+
 }  // namespace
 
 void add_sessions(py::module_& module) {
@@ -189,6 +226,8 @@ void add_sessions(py::module_& module) {
       .def(
           "follow", [](PythonSession& self, const Plan& plan) { self.session.follow(plan); }, py::arg("plan"),
           NoInterpreter())
+      .def("largest", &largest_of, py::arg("sizes"), py::arg("at_most"), py::arg("steps"), py::arg("seconds"),
+           py::arg("keeps_budget"))
       .def("label_modules", &label_modules, py::arg("parameters"))
       .def(
           "touched", [](PythonSession& self, const at::Tensor& tensor) { self.session.touched(tensor); },
@@ -199,6 +238,23 @@ void add_sessions(py::module_& module) {
             write_report(path, self.session, {.title = title, .time_limit = std::chrono::duration<double>(seconds)});
           },
           py::arg("path"), py::arg("title"), py::arg("seconds"), NoInterpreter());
+
+  py::class_<Largest>(module, "Largest")
+      .def_readonly("size", &Largest::size)
+      .def_readonly("peak", &Largest::peak)
+      .def_readonly("seconds", &Largest::seconds)
+      .def_readonly("refused", &Largest::refused)
+      .def_readonly("fit", &Largest::fit)
+      .def("text", [](const Largest& largest) { return to_text(largest); });
+
+  py::class_<Measurement>(module, "Measurement")
+      .def_readonly("peak", &Measurement::peak)
+      .def_readonly("seconds", &Measurement::seconds)
+      .def_readonly("trace", &Measurement::trace);
+  module.def(
+      "measure_in_copy",
+      [](const std::function<void()>& train) { return internal::measure_in_copy(train, &copy_with_interpreter); },
+      py::arg("train"));
 
   module.def("live_bytes", &internal::meter::live);
   module.def("peak_bytes", &internal::meter::peak);

@@ -12,8 +12,8 @@
     print(session)
 
 `Session` decides by itself what to forget (evict) and replay (recompute); `checkpoint` lets you say it by hand, with the
-signature of torch.utils.checkpoint. `measure` runs a step once and tells what it needs. `plan`, `curve` and `simulate`
-work on traces: of recorded steps, of files, and of graphs of any kind.
+signature of torch.utils.checkpoint. `measure` runs a step once and tells what it needs. `plan`, `curve`, `fit` and
+`simulate` work on traces: of recorded steps, of files, and of graphs of any kind.
 
 Without a model of PyTorch's: `Chain` is checkpointing for closures on arrays of numpy, such as steps of a solver and their
 adjoints, with the schedules of `reprise.schedule` (Revolve, H-Revolve, a byte budget and more), and `Store` keeps arrays by
@@ -52,8 +52,8 @@ from .errors import (  # noqa: E402
     NotStored,
     SessionError,
 )
-from .planning import Curve, Plan, PlanResult, Trace, curve, plan, planners, simulate  # noqa: E402
-from .session import Measurement, Session, Step, fraction_of_memory, live_bytes, measure  # noqa: E402
+from .planning import Curve, Fit, Plan, PlanResult, Trace, curve, fit, plan, planners, simulate  # noqa: E402
+from .session import Largest, Measurement, Session, Step, fraction_of_memory, live_bytes, measure  # noqa: E402
 from .store import Offer, Store, codecs, remember  # noqa: E402
 
 _engine.install()
@@ -71,6 +71,8 @@ __all__ = [
     "DiskError",
     "DoesNotFit",
     "Error",
+    "Fit",
+    "Largest",
     "Measurement",
     "MismatchError",
     "NotStored",
@@ -88,6 +90,7 @@ __all__ = [
     "checkpoint_sequential",
     "codecs",
     "curve",
+    "fit",
     "fraction_of_memory",
     "live_bytes",
     "measure",

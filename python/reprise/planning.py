@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import numbers
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from . import _core, arguments
@@ -254,6 +254,47 @@ class Curve:
         return f"<reprise.Curve of {len(self.points)} budgets>"
 
 
+class Fit:
+    """Which sizes of a batch, or of sequences, train inside a budget, and what each costs. `str()` is a table."""
+
+    def __init__(self, core: _core.Fit) -> None:
+        self._core = core
+
+    @property
+    def points(self) -> list[tuple[int, float]]:
+        """The sizes that fit with their cost per sample, by ascending size: microseconds if a session recorded the
+        traces."""
+        return self._core.points()
+
+    @property
+    def largest(self) -> int | None:
+        """The largest size that has a plan; None if none was found to fit."""
+        return self._core.largest
+
+    @property
+    def cheapest(self) -> int | None:
+        """The size that costs least per sample."""
+        return self._core.cheapest
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns all numbers, as `reprise fit --json` prints them."""
+        result: dict[str, Any] = json.loads(self._core.json())
+        return result
+
+    def svg(self, title: str = "Cost per sample against size") -> str:
+        """Returns the fit as an SVG picture."""
+        return self._core.svg(title)
+
+    def _repr_html_(self) -> str:
+        return self.svg()
+
+    def __str__(self) -> str:
+        return self._core.text()
+
+    def __repr__(self) -> str:
+        return f"<reprise.Fit: {'nothing fits' if self.largest is None else f'up to size {self.largest}'}>"
+
+
 def plan(
     trace: Trace,
     budget: int | str,
@@ -302,6 +343,41 @@ def curve(trace: Trace, *, points: int = 12, seconds: float = 30.0, seed: int = 
     return Curve(_core.make_curve(trace._core, points, seconds, arguments.whole(seed, "[curve] seed")), trace)
 
 
+def fit(
+    traces: Mapping[int, Trace],
+    budget: int | str,
+    *,
+    wanted: Iterable[int] = (),
+    at_most: int | None = None,
+    seconds: float = 30.0,
+) -> Fit:
+    """Predicts the largest batch, or the longest sequences, that train inside a budget, and what each size costs.
+
+    Args:
+        traces: traces of one program, by the size that they were recorded at: two for a batch, three for the length of
+            sequences, because attention grows with its square.
+        budget: bytes, as an int or as text like "2GiB".
+        wanted: the sizes to plan for. Without them the largest that fits is searched for.
+        at_most: the largest size to look at in that search; None: 64 times the largest in `traces`.
+        seconds: the time for planning all of them.
+
+    Traces that are not of one program are a ValueError that names the first operator in which they differ.
+    `Session.largest` records the traces itself, and confirms what it finds by a real step. Ctrl-C interrupts it.
+    """
+    arguments.need(traces, Mapping, "[fit] the traces", "a dict from sizes to traces")
+    for trace in traces.values():
+        _need_trace(trace, "[fit]")
+    return Fit(
+        _core.make_fit(
+            [(arguments.whole(size, "[fit] a size", 1), trace._core) for size, trace in traces.items()],
+            bytes_of(budget),
+            [arguments.whole(size, "[fit] wanted", 1) for size in wanted],
+            None if at_most is None else arguments.whole(at_most, "[fit] at_most", 1),
+            arguments.number(seconds, "[fit] seconds"),
+        )
+    )
+
+
 def simulate(trace: Trace, plan: Plan) -> dict[str, Any]:
     """Executes a plan on a trace, action by action, and returns what it costs and needs, or the rule that it breaks."""
     _need_trace(trace, "[simulate]")
@@ -344,4 +420,4 @@ def bytes_of(amount: int | str, peak: int | None = None) -> int:
     return _core.parse_budget(amount, peak)
 
 
-__all__ = ["Curve", "Plan", "PlanResult", "Trace", "curve", "plan", "planners", "simulate"]
+__all__ = ["Curve", "Fit", "Plan", "PlanResult", "Trace", "curve", "fit", "plan", "planners", "simulate"]

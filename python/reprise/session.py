@@ -12,7 +12,8 @@ from typing import Any, Generic, Literal, TypeVar
 import torch
 
 from . import _core, arguments, distributed
-from .planning import Curve, Plan, Trace, bytes_of, curve
+from .errors import BudgetError
+from .planning import Curve, Fit, Plan, Trace, bytes_of, curve
 
 T = TypeVar("T")
 
@@ -173,6 +174,61 @@ class Session:
         """Plans a number of budgets for the last step: what each byte of budget is worth."""
         return curve(self._known_trace(), points=points, seconds=seconds)
 
+    def measure(self, train: Callable[[], object]) -> Measurement[None]:
+        """Runs a step once without the memory that it needs, and returns its peak, its time and its trace.
+
+        It runs in a copy of the process, so that nothing it does is there afterwards: parameters, gradients, optimizer and
+        random generators are what they were. Tensors of 64 KiB and more that it makes are fake there: they share a few
+        pages of memory, and their values are not real. An operator that tells the program what is in one (`item`,
+        `nonzero`) ends the measurement with a SessionError that names it. What only moves bytes looks cheaper than it is.
+        """
+        arguments.function(train, "[measure] the step")
+        measured = _core.measure_in_copy(train)
+        return Measurement(None, measured.peak, measured.seconds, Trace(measured.trace))
+
+    def largest(
+        self,
+        train: Callable[[int], object],
+        *,
+        sizes: Sequence[int],
+        at_most: int | None = None,
+        steps: int = 3,
+        seconds: float = 30.0,
+    ) -> Largest:
+        """Finds the largest batch, or the longest sequences, that train inside the budget.
+
+        Args:
+            train: runs a whole step for a size, forward and backward.
+            sizes: the sizes to record, two or more: small ones that fit for certain, but not 1. Two for a batch, three for
+                the length of sequences, because attention grows with its square.
+            at_most: the largest size to look at; None: 64 times the largest of `sizes`.
+            steps: of each of `sizes`.
+            seconds: the time for planning.
+
+        From the recorded steps the other sizes are predicted and planned; one real step confirms the largest that has a
+        plan, and smaller ones are tried if it does not keep the budget. A program that does something else at another
+        size is a ValueError that names the first operator that differs.
+        """
+        arguments.function(train, "[largest] the step")
+
+        def keeps_budget(size: int) -> bool:
+            try:
+                with self.step():
+                    train(size)
+            except BudgetError:
+                return False
+            return True
+
+        return Largest(
+            self._core.largest(
+                [arguments.whole(size, "[largest] option sizes", 1) for size in sizes],
+                None if at_most is None else arguments.whole(at_most, "[largest] option at_most", 1),
+                arguments.whole(steps, "[largest] option steps", 0, 10**6),
+                arguments.number(seconds, "[largest] option seconds"),
+                keeps_budget,
+            )
+        )
+
     def report(self, path: str | os.PathLike[str], *, title: str = "A training step", seconds: float = 6.0) -> None:
         """Writes an HTML page about the last step: memory over time, overhead against budget, and what was done to each
         tensor. `seconds` is the time for the curve; 0: the page has none."""
@@ -230,19 +286,41 @@ class Session:
             self._share = None
 
 
+class Largest:
+    """What `Session.largest` found. `str()` is a table of all sizes."""
+
+    def __init__(self, core: _core.Largest) -> None:
+        self._core = core
+        #: The largest size whose step kept the budget.
+        self.size: int = core.size
+        #: The most bytes that were live in that step.
+        self.peak: int = core.peak
+        #: The CPU time of the thread in that step, which is the first of its size and has no plan.
+        self.seconds: float = core.seconds
+        #: Sizes that were predicted to fit, but whose step raised a BudgetError.
+        self.refused: list[int] = core.refused
+        #: What was predicted for each size.
+        self.fit = Fit(core.fit)
+
+    def __str__(self) -> str:
+        return self._core.text()
+
+    def __repr__(self) -> str:
+        return f"<reprise.Largest: size {self.size}, peak {_core.format_bytes(self.peak)}>"
+
+
 class Measurement(Generic[T]):
     """What `measure` found."""
 
-    def __init__(self, result: T, session: Session) -> None:
-        #: What the function returned.
+    def __init__(self, result: T, peak: int, seconds: float, trace: Trace | None) -> None:
+        #: What the function returned; None if `Session.measure` ran it in a copy of the process.
         self.result = result
-        summary = session.summary()
         #: The most bytes that were live while it ran.
-        self.peak: int = summary["peak_last_step_bytes"]
+        self.peak = peak
         #: The CPU time of the thread, in seconds.
-        self.seconds: float = summary["step_seconds"]
+        self.seconds = seconds
         #: Its trace; None if there was no backward.
-        self.trace: Trace | None = session.trace()
+        self.trace = trace
 
     def curve(self, *, points: int = 12, seconds: float = 30.0) -> Curve:
         """Plans a number of budgets: what each byte of budget is worth."""
@@ -255,12 +333,14 @@ class Measurement(Generic[T]):
 
 
 def measure(step: Callable[..., T], /, *args: Any, **kwargs: Any) -> Measurement[T]:
-    """Runs a training step once, plainly, and returns its peak, its time and its trace."""
+    """Runs a training step once, plainly, and returns its peak, its time and its trace. `Session.measure` does the same
+    without the memory that the step needs, and without its effects."""
     arguments.function(step, "[measure] the step")
     session = Session(planning_seconds=0, name="measure")
     with session.step():
         result = step(*args, **kwargs)
-    return Measurement(result, session)
+    summary = session.summary()
+    return Measurement(result, summary["peak_last_step_bytes"], summary["step_seconds"], session.trace())
 
 
 def live_bytes() -> int:

@@ -113,6 +113,28 @@ def tangle(operators=300):
     )
 
 
+def test_a_fit_finds_the_largest_size_for_a_budget():
+    fit = reprise.fit({2: chain(bytes=200), 4: chain(bytes=400)}, 5000, at_most=12, seconds=1)
+    assert fit.largest == 12 and fit.points[-1][0] == 12  # a chain of 20 values can do with a few of them
+    assert fit.cheapest == max(fit.points, key=lambda point: -point[1])[0]
+    assert fit.to_dict()["recorded"] == [2, 4] and fit.to_dict()["reached_the_end"]
+    assert "per sample" in str(fit) and fit.svg().startswith("<svg") and "12" in repr(fit)
+    some = reprise.fit({2: chain(bytes=200), 4: chain(bytes=400)}, "1000", wanted=[3, 1000], seconds=1)
+    assert some.largest == 3 and [point["status"] == "infeasible" for point in some.to_dict()["points"]] == [False, True]
+    assert reprise.fit({2: chain(bytes=200), 4: chain(bytes=400)}, 10, seconds=1).largest is None
+
+
+def test_a_fit_of_traces_that_differ_names_the_first_operator():
+    with pytest.raises(ValueError, match="at size 2 it is event 'backward 19', at size 4 operator 'layer 20'"):
+        reprise.fit({2: chain(20), 4: chain(21)}, 1000)
+    with pytest.raises(ValueError, match="there are traces of 1 sizes"):
+        reprise.fit({2: chain()}, 1000)
+    with pytest.raises(ValueError, match="a size is 0"):
+        reprise.fit({0: chain(), 2: chain()}, 1000)
+    with pytest.raises(TypeError, match="must be a dict"):
+        reprise.fit([chain()], 1000)
+
+
 def test_planning_can_be_interrupted():
     timer = threading.Timer(1, lambda: signal.raise_signal(signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):

@@ -339,6 +339,61 @@ def test_measure_runs_a_step_once():
     assert measured.trace.peak <= measured.peak
 
 
+def test_measure_of_a_session_needs_no_memory_and_changes_nothing():
+    model, x = deep(rows=4096)
+    run(model, x)
+    before = [value.clone() for value in model.parameters()] + [value.grad.clone() for value in model.parameters()]
+    real = reprise.measure(lambda: run(model, x))
+    calls = []
+
+    def step():
+        calls.append(1)
+        run(model, x)
+
+    session = reprise.Session()
+    measured = session.measure(step)
+    assert calls == []  # it ran in a copy of the process
+    assert measured.peak == real.peak and measured.trace.peak == real.trace.peak and len(measured.trace) == len(real.trace)
+    assert len(measured.curve(points=2, seconds=0.2).points) >= 1
+    after = [*model.parameters(), *(value.grad for value in model.parameters())]
+    assert all(torch.equal(one, other) for one, other in zip(before, after))
+    with pytest.raises(reprise.SessionError, match="operator aten::_local_scalar_dense"):
+        session.measure(lambda: model(x).sum().item())
+    with pytest.raises(reprise.SessionError, match="ZeroDivisionError"):
+        session.measure(lambda: 1 / 0)
+
+
+def test_the_largest_batch_is_found_and_confirmed():
+    model, _ = deep()
+    width = next(model.parameters()).shape[1]
+
+    def train(batch):
+        model(torch.ones(batch, width)).pow(2).mean().backward()
+        model.zero_grad()
+
+    def needs(batch):
+        return reprise.measure(lambda: train(batch)).peak
+
+    train(2)
+    budget = needs(256)
+    session = reprise.Session(budget, planning_seconds=0)
+    largest = session.largest(train, sizes=[32, 64], at_most=2000, seconds=1)
+    assert largest.size >= 256 and largest.peak <= budget
+    assert all(size > largest.size for size in largest.refused)
+    assert largest.fit.largest >= largest.size and str(largest.size) in str(largest) and str(largest.size) in repr(largest)
+    for batch, cost in largest.fit.points:
+        assert batch <= 2000 and cost > 0
+
+    with pytest.raises(ValueError, match="sizes has 1: there must be two or more"):
+        session.largest(train, sizes=[4])
+    with pytest.raises(ValueError, match="does not fit the budget"):
+        session.largest(train, sizes=[4, 10 ** 6])
+    with pytest.raises(ValueError, match="no budget"):
+        reprise.Session().largest(train, sizes=[4, 8])
+    with pytest.raises(ZeroDivisionError):
+        session.largest(lambda batch: 1 / 0, sizes=[4, 8])
+
+
 def test_policies_by_name():
     model, x = deep()
     session = reprise.Session(reprise.live_bytes() + (100 << 20), policy={"aten::tanh": "forget"}, planning_seconds=0)

@@ -44,9 +44,9 @@ bool is_convex(const Point& a, const Point& b, const Point& c) {
 }
 
 // How a number goes on: the simplest curve that the recorded ones do not contradict.
-class Course {
+class Tendency {
  public:
-  Course(const Points& points, double tolerance)
+  Tendency(const Points& points, double tolerance)
       : first_(points.front()), middle_(points[points.size() / 2]), last_(points.back()) {
     shape_ = Shape::straight;
     if (points.size() == 2 || farthest(points) <= tolerance) return;
@@ -63,7 +63,7 @@ class Course {
     return size < middle_.size ? line(first_, middle_, size) : line(middle_, last_, size);
   }
 
-  // The most by which a recorded number is above the course.
+  // The most by which a recorded number is above it.
   [[nodiscard]] double most_above(const Points& points) const {
     double most = 0;
     for (const Point& point : points) most = std::max(most, point.number - at(point.size));
@@ -95,16 +95,16 @@ double no_less(double number, const Points& points, double size) {
 }
 
 Bytes bytes_at(const Points& points, double size) {
-  const Course course(points, rounding_of_bytes);
+  const Tendency tendency(points, rounding_of_bytes);
   // Too much is safe, too little is not.
-  const double number = std::round(course.at(size) + course.most_above(points));
+  const double number = std::round(tendency.at(size) + tendency.most_above(points));
   const double limited = std::min(no_less(number, points, size), static_cast<double>(largest_bytes));
   return static_cast<Bytes>(limited);
 }
 
 double cost_at(const Points& points, double size) {
-  const Course course(points, noise_of_costs * largest(points));
-  return no_less(course.at(size), points, size);
+  const Tendency tendency(points, noise_of_costs * largest(points));
+  return no_less(tendency.at(size), points, size);
 }
 
 // ---- one structure -------------------------------------------------------------------------------------------------
@@ -116,9 +116,9 @@ std::string named(const Trace& trace, Id moment) {
 }
 
 // Two traces and what is said about them if they differ.
-class Comparison {
+class StructureCheck {
  public:
-  Comparison(const SizedTrace& one, const SizedTrace& other)
+  StructureCheck(const SizedTrace& one, const SizedTrace& other)
       : one_(one.trace), other_(other.trace), size_(one.size), other_size_(other.size) {}
 
   void run() const {
@@ -268,7 +268,7 @@ Growth::Growth(std::vector<SizedTrace> recorded) : recorded_(std::move(recorded)
     if (recorded_[i - 1].size == recorded_[i].size) {
       throw BadInput("", "sizes", fmt::format("there are two traces of size {}", recorded_[i].size));
     }
-    Comparison(recorded_[i - 1], recorded_[i]).run();
+    StructureCheck(recorded_[i - 1], recorded_[i]).run();
   }
 }
 
