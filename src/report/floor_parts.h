@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "reprise/export.h"
 #include "reprise/report/inspection.h"
 
 namespace reprise::internal {
@@ -12,6 +13,6 @@ namespace reprise::internal {
 
 // "moment 12 'SoftmaxBackward0', which needs 8.00 MiB of values and 16.0 MiB of workspace, beside 24.0 MiB of other
 // bytes".
-[[nodiscard]] std::string describe_floor(const Trace&, const Blocker& floor);
+[[nodiscard]] REPRISE_EXPORT std::string describe_floor(const Trace&, const Blocker& floor);
 
 }  // namespace reprise::internal

@@ -16,11 +16,12 @@
 #include <thread>
 #include <vector>
 
+#include "reprise/export.h"
 #include "store/ledger.h"
 
 namespace reprise::internal {
 
-class BackgroundThread {
+class REPRISE_EXPORT BackgroundThread {
  public:
   struct Work {
     std::function<bool(const std::string& key)> prefetch;  // false: there is no room now

@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "reprise/export.h"
 #include "reprise/store/file_system.h"
 #include "reprise/trace/trace.h"
 #include "store/ledger.h"
@@ -62,7 +63,7 @@ class DiskFolder {
 
 // A file that was written, or is going to be. It is removed when this object ends, unless it is the file of a process
 // that was forked into this one.
-class DiskFile {
+class REPRISE_EXPORT DiskFile {
  public:
   DiskFile(Disk&, std::shared_ptr<const DiskFolder>, std::uint64_t serial, Reservation);
   ~DiskFile();
@@ -88,7 +89,7 @@ class DiskFile {
 };
 
 // Every function may be called from any thread, and throws DiskError with the key it is given.
-class Disk {
+class REPRISE_EXPORT Disk {
  public:
   static constexpr Bytes header_bytes = 32;
 

@@ -16,6 +16,7 @@
 #include <optional>
 #include <utility>
 
+#include "reprise/export.h"
 #include "reprise/trace/trace.h"
 
 namespace reprise::internal {
@@ -23,7 +24,7 @@ namespace reprise::internal {
 class Ledger;
 
 // Bytes that are reserved for its owner, until it ends. Loose at first. One thread at a time.
-class Reservation {
+class REPRISE_EXPORT Reservation {
  public:
   Reservation() = default;
   ~Reservation() { give_back(); }
@@ -51,7 +52,7 @@ class Reservation {
   bool loose_ = true;
 };
 
-class Ledger {
+class REPRISE_EXPORT Ledger {
  public:
   explicit Ledger(Bytes budget) : budget_(budget) {}
 
