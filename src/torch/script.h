@@ -21,7 +21,7 @@ struct Script {
       pack,
       unpack,
       unpack_last,  // and nobody needs the packed copy any more
-      put,  // on disk
+      put,          // on disk
       get,
     };
     Kind kind = Kind::drop;

@@ -60,10 +60,10 @@ class SessionState final : public Source {
   const std::shared_ptr<PlanningJobs> jobs_;
   Periods periods_;
   ValueDisk::Totals disk_before_;  // when the last step began
-  int since_recorded_ = 0;  // steps that ran plainly, since the last one that was recorded
-  int side_by_side_ = 1;    // the most steps that were open at once lately
-  int since_so_many_ = 0;   // steps since there were so many
-  Bytes share_ = 0;         // of the budget, that plans are made for
+  int since_recorded_ = 0;         // steps that ran plainly, since the last one that was recorded
+  int side_by_side_ = 1;           // the most steps that were open at once lately
+  int since_so_many_ = 0;          // steps since there were so many
+  Bytes share_ = 0;                // of the budget, that plans are made for
 };
 
 }  // namespace reprise::internal
