@@ -53,6 +53,27 @@ endif()
 cmake_path(SET libtorch_folder NORMALIZE "${Torch_DIR}/../../..")
 string(REGEX REPLACE "/$" "" libtorch_folder "${libtorch_folder}")
 
+# Its version, from the first of the places where versions have it; and whether it was tried: every run of ./test does that
+# with one version, and docs/versions.json has the others.
+set(libtorch_of_tests 2.13.0)  # as in scripts/prepare.sh
+foreach(header IN ITEMS torch/headeronly/version.h torch/csrc/api/include/torch/version.h)
+  if(EXISTS ${libtorch_folder}/include/${header})
+    file(STRINGS ${libtorch_folder}/include/${header} libtorch_version REGEX "define TORCH_VERSION_(MAJOR|MINOR|PATCH) [0-9]+")
+    break()
+  endif()
+endforeach()
+list(TRANSFORM libtorch_version REPLACE "^.* " "")
+list(JOIN libtorch_version "." libtorch_version)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/versions.json)
+file(READ ${PROJECT_SOURCE_DIR}/docs/versions.json tried_versions)
+string(FIND "${tried_versions}" "\"version\": \"${libtorch_version}\"" found)
+set(libtorch_tried 1)
+if(found EQUAL -1 AND NOT libtorch_version VERSION_EQUAL libtorch_of_tests)
+  set(libtorch_tried 0)
+  message(NOTICE "LibTorch ${libtorch_version} was not tried with this Reprise; docs/versions.md has those that were. "
+    "It may not build. If it does, `reprise doctor` says whether a session works")
+endif()
+
 # reprise_torch_code(TARGET [HEADER...]): for targets whose files include LibTorch. It takes long to read, so these
 # headers are read once for all files of the target. They are named as `<...>`, without the folder of this checkout, so that
 # ccache finds them, and what was compiled with them, in others.
@@ -69,6 +90,10 @@ function(reprise_torch_code target)
   # LibTorch's reference counts have a fence, of which g++ says that the thread sanitizer does not see it.
   if(REPRISE_SANITIZE STREQUAL "thread")
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+  endif()
+  # Who wants the LibTorch side soon does not wait for the last percent of its speed either.
+  if(REPRISE_UNITY)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
   # What ccache has to be told about precompiled headers.
   if(CCACHE_PROGRAM AND CMAKE_CXX_COMPILER_LAUNCHER STREQUAL CCACHE_PROGRAM)

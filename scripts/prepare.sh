@@ -7,6 +7,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 highsbox_version=1.15.1
 matplotlib_version=3.11.2
 torch_version=2.13.0
+newest_torch_version=2.15.0
 clang_format_version=14.0.6  # as Debian has it; others format the same style in other ways
 clang_tidy_version=18.1.8
 
@@ -109,13 +110,16 @@ install_missing() {
 
 # ---- Python packages, for the libraries in them ----------------------------------------------------------------------
 
-# into_venv ARGUMENT...: pip install into a virtual environment of this project. It has no pip of its own but is filled
-# by the machine's, which needs no package python3-venv.
-into_venv() {
-  if [[ ! -e $root/.venv/bin/python ]]; then python3 -m venv --without-pip "$root/.venv" || return; fi
-  PIP_DEFAULT_TIMEOUT=${PIP_DEFAULT_TIMEOUT:-20} python3 -m pip --python "$root/.venv/bin/python" \
-    install --retries 1 --only-binary :all: "$@"
+# into_environment FOLDER ARGUMENT...: pip install into a virtual environment. It has no pip of its own but is filled by the
+# machine's, which needs no package python3-venv. Given up after pip_seconds, if they are set.
+into_environment() {
+  if [[ ! -e $1/bin/python ]]; then python3 -m venv --without-pip "$1" || return; fi
+  PIP_DEFAULT_TIMEOUT=${PIP_DEFAULT_TIMEOUT:-20} timeout "${pip_seconds:-0}" python3 -m pip --python "$1/bin/python" \
+    install --retries 1 --only-binary :all: "${@:2}"
 }
+
+# into_venv ARGUMENT...: likewise into the one of this project.
+into_venv() { into_environment "$root/.venv" "$@"; }
 
 # install_into_venv NAME COMMAND...: runs the command and keeps what it said in build/NAME.log if it fails. Where
 # something cannot be had, trying again every time would make every call slow: once a day.
@@ -203,8 +207,8 @@ prepare_torch() {
   if find_torch; then
     local version
     version=$(version_of_torch)
-    if [[ $version != "${torch_version%.*}."* ]]; then
-      say "LibTorch in $torch is version ${version:-unknown}. Reprise is made for $torch_version; others may not build"
+    if [[ $version != "$torch_version" ]] && ! grep -qsF "\"version\": \"$version\"" "$root/docs/versions.json"; then
+      say "LibTorch in $torch is version ${version:-unknown}, which was not tried: docs/versions.md has those that were"
     fi
     return 0
   fi
@@ -212,6 +216,52 @@ prepare_torch() {
   say "installing torch $torch_version into .venv: LibTorch, which Reprise trains with (200 MB and more to download)"
   install_into_venv torch install_torch
 }
+
+# ---- another LibTorch than that, for ./test --libtorch ---------------------------------------------------------------
+
+# install_chosen_torch VERSION FOLDER: into an environment of its own, and nothing but the library. One that was built for
+# CUDA, as most are, does not load without a few small packages of CUDA's, whether it is used or not.
+install_chosen_torch() {
+  into_environment "$2" --no-deps --no-compile "torch==$1" || return
+  local library lacking needed
+  library=$(echo "$2"/lib/python3*/site-packages/torch/lib/libtorch_cpu.so)
+  mapfile -t lacking < <(ldd "$library" | awk '/not found/ {print $1}')
+  if ((${#lacking[@]} > 0)); then
+    mapfile -t needed < <(python3 "$root/scripts/cuda_packages.py" "${library%/torch/lib/*}" "${lacking[@]}")
+    into_environment "$2" "${needed[@]}" || return
+    if ldd "$library" | grep 'not found'; then return 1; fi
+  fi
+  touch "$2/complete"
+}
+
+environment_of_torch() { printf '%s\n' "$root/build/environments/libtorch-$1"; }
+
+# find_chosen_torch VERSION|FOLDER: as `torch`, what is in the folder or what was installed.
+find_chosen_torch() {
+  local home
+  home=$(environment_of_torch "$1")
+  torch=$1
+  if [[ -e $home/complete ]]; then torch=$(echo "$home"/lib/python3*/site-packages/torch); fi
+  [[ -e $torch/share/cmake/Torch/TorchConfig.cmake ]] && torch=$(cd "$torch" && pwd)
+}
+
+prepare_chosen_torch() {
+  local home
+  home=$(environment_of_torch "$1")
+  if find_chosen_torch "$1"; then return 0; fi
+  if [[ ! $1 =~ ^[0-9]+([.][0-9]+)+$ ]]; then
+    say "$1 is neither a version nor a folder with share/cmake/Torch/TorchConfig.cmake in it"
+    return 1
+  fi
+  if failed_today "libtorch-$1"; then return 1; fi
+  say "installing torch $1 into ${home#"$root"/}: nothing but LibTorch (500 to 900 MB to download if it is built for CUDA)"
+  rm -rf "$home"
+  mkdir -p "${home%/*}"
+  install_into_venv "libtorch-$1" install_chosen_torch "$1" "$home"
+}
+
+# Whether there is that LibTorch, as `torch`, after installing it if it is a version.
+has_chosen_torch() { one_at_a_time prepare_chosen_torch "$1" && find_chosen_torch "$1"; }
 
 # ---- the Python package --------------------------------------------------------------------------------------------
 
@@ -299,7 +349,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
 export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
 
 # configure PRESET [OPTION...]: does nothing if the preset is configured with these options on. Later changes of a
-# CMakeLists.txt are seen by the build itself.
+# CMakeLists.txt are seen by the build itself. libtorch-VERSION is the preset release in a folder of its own.
 configure() {
   local folder=$root/build/$1 line
   local cache=$folder/CMakeCache.txt stamp=$folder/configured settings=() outdated=0
@@ -318,7 +368,7 @@ configure() {
   for line in REPRISE_TESTS REPRISE_TORCH; do
     grep -qs "^$line:" "$cache" || settings=("$line:BOOL=OFF" "${settings[@]}")
   done
-  cmake -S "$root" --preset "$1" --log-level=NOTICE "${settings[@]/#/-D}" >"$folder.log" 2>&1 || {
+  cmake -S "$root" -B "$folder" --preset "${1/#libtorch-*/release}" --log-level=NOTICE "${settings[@]/#/-D}" >"$folder.log" 2>&1 || {
     cat "$folder.log" >&2
     return 1
   }

@@ -101,6 +101,14 @@ TEST(RunRefuses, AnotherLibTorch) {
   expect_refused(REPRISE_PROGRAM_WITH_OTHER, "is linked to a LibTorch that this Reprise was not built for");
 }
 
+TEST(RunRefuses, ALibTorchThatSaysItIsOfAnotherVersion) {
+  const Outcome outcome = run_program({REPRISE_COMMAND, "run", "--budget", "1GiB", "--", REPRISE_PROGRAM_TRAINER, "0"},
+                                      {"LD_PRELOAD=" REPRISE_PROGRAM_OTHER_VERSION});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_NE(outcome.err.find("it is 9.9.9, and Reprise was built for"), std::string::npos) << outcome.err;
+}
+
 TEST(RunRefuses, AScript) {
   const testing::TemporaryFolder folder;
   const std::string script = (folder / "script").string();

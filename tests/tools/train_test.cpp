@@ -2,12 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "paths.h"
 #include "reprise/trace/trace.h"
 #include "reprise_process.h"
+#ifdef REPRISE_WITH_LIBTORCH
+#include "programs.h"
+#endif
 
 namespace reprise {
 namespace {
@@ -167,11 +171,25 @@ TEST(Doctor, SaysThatASessionWorksHere) {
   const Outcome outcome = run_command({"doctor", "--json"});
   EXPECT_EQ(outcome.code, 0) << outcome.out;
   std::istringstream findings(outcome.out);
-  std::string line, last;
-  while (std::getline(findings, line)) last = line;
-  const auto session = nlohmann::json::parse(last);
-  EXPECT_EQ(session.at("what"), "session");
-  EXPECT_EQ(session.at("state"), "good");
+  std::string line;
+  std::map<std::string, std::string> states;
+  while (std::getline(findings, line)) {
+    const auto finding = nlohmann::json::parse(line);
+    states[finding.at("what").get<std::string>()] = finding.at("state").get<std::string>();
+  }
+  EXPECT_EQ(states["allocator"], "good");
+  EXPECT_EQ(states["exactness"], "good");
+  EXPECT_EQ(states["session"], "good");
+}
+
+// What runs is this LibTorch. Only its answer to the question for its version is another library's.
+TEST(DoctorWithAnotherVersion, SaysWhichItIsAndASessionRefusesInsteadOfRecording) {
+  const Outcome outcome =
+      testing::run_program({REPRISE_COMMAND, "doctor"}, {"LD_PRELOAD=" REPRISE_PROGRAM_OTHER_VERSION});
+  EXPECT_EQ(outcome.code, 1) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("no   LibTorch        9.9.9"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("this process runs LibTorch 9.9.9, and Reprise was compiled against"), std::string::npos)
+      << outcome.out;
 }
 
 #endif

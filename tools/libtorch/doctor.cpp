@@ -2,14 +2,15 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
-#include <torch/headeronly/version.h>
 #include <torch/torch.h>
 
+#include "libtorch/short_training.h"
 #include "libtorch/trainer.h"
 #include "libtorch/training_text.h"
 #include "reprise/torch/session.h"
 #include "reprise/trace/amount.h"
 #include "torch/meter.h"
+#include "torch/running_libtorch.h"
 
 namespace reprise::tools {
 using namespace internal;
@@ -17,17 +18,41 @@ namespace {
 
 using State = Finding::State;
 
+// Whether docs/versions.json had this version when the command was built: a definition of this file's.
+constexpr bool tried = REPRISE_LIBTORCH_TRIED;
+
 Finding libtorch() {
-  return {State::good, "LibTorch",
-          std::string(TORCH_VERSION) + ", " + at::get_cpu_capability() + ", " + std::to_string(at::get_num_threads()) +
-              " threads",
-          ""};
+  const std::string answer =
+      running_libtorch() + ", " + at::get_cpu_capability() + ", " + std::to_string(at::get_num_threads()) + " threads";
+  if (!runs_as_compiled()) {
+    return {State::bad, "LibTorch", answer + ", but this reprise was compiled against " + compiled_libtorch(),
+            "build Reprise with the LibTorch that is used, or use " + compiled_libtorch()};
+  }
+  if (tried) return {State::good, "LibTorch", answer, ""};
+  return {State::poor, "LibTorch", answer + ": Reprise was not tried with this version",
+          "what follows tries it now; docs/versions.md has the versions that were tried"};
 }
 
 Finding allocator() {
   if (meter::in_charge()) return {State::good, "allocator", "Reprise's meter is LibTorch's CPU allocator", ""};
   return {State::bad, "allocator", "another library has put its own CPU allocator in front of Reprise's meter",
           "do not load that library, or use sessions without a budget"};
+}
+
+Finding exactness() try {
+  std::string names, differing;
+  for (const ShortTraining& training : short_trainings()) {
+    std::string& list = training.exact() ? names : differing;
+    list += (list.empty() ? "" : ", ") + training.name;
+  }
+  if (differing.empty()) {
+    return {State::good, "exactness", "small models, the same bit for bit in seven tenths of their bytes: " + names,
+            ""};
+  }
+  return {State::bad, "exactness", "small models that differ from plain ones, or pass the budget: " + differing,
+          "please report this as a defect, with the lines above"};
+} catch (const std::exception& error) {
+  return {State::bad, "exactness", std::string("small models cannot be trained: ") + error.what(), ""};
 }
 
 // Twelve steps of a tiny model, plainly and in six tenths of what that needs.
@@ -70,10 +95,23 @@ Finding session() try {
   return {State::bad, "session", std::string("does not work: ") + error.what(), ""};
 }
 
+// On a version that nobody has tried.
+Finding verdict(const std::vector<Finding>& findings) {
+  const std::string version = "LibTorch " + running_libtorch();
+  if (exit_code(findings) == exit_done) {
+    return {State::good, "verdict", version + " was not tried before, and what was tried here works", ""};
+  }
+  return {State::bad, "verdict", version + " was not tried before, and does not work",
+          "use one of the versions in docs/versions.md"};
+}
+
 }  // namespace
 
 int examine_libtorch(const DoctorOptions& options) {
-  const std::vector<Finding> findings = {libtorch(), allocator(), session()};
+  std::vector<Finding> findings = {libtorch()};
+  if (runs_as_compiled()) findings.insert(findings.end(), {allocator(), exactness()});
+  findings.push_back(session());
+  if (!tried && runs_as_compiled()) findings.push_back(verdict(findings));
   print_out(to_text(findings, options));
   return exit_code(findings);
 }

@@ -1,7 +1,5 @@
 // The part of the preloaded library that knows LibTorch. Its static initialisers put meter and engine in place; this
 // reads the environment, begins to watch, and tells at the end of the program what came of it.
-#include <ATen/Version.h>
-#include <torch/headeronly/version.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -17,6 +15,7 @@
 #include "reprise/report/page.h"
 #include "reprise/trace/files.h"
 #include "torch/automatic.h"
+#include "torch/running_libtorch.h"
 
 namespace reprise::preload {
 using namespace internal;
@@ -101,16 +100,8 @@ void at_end() {
 
 // Before everything else in this library, so that nothing of it meets a LibTorch with other insides.
 [[gnu::constructor(101)]] void check_version() {
-  const std::string configuration = at::show_config();
-  const std::string mark = "TORCH_VERSION=";
-  const std::size_t at = configuration.find(mark);
-  std::string version = "unknown";
-  if (at != std::string::npos) {
-    const std::size_t begin = at + mark.size();
-    version = configuration.substr(begin, configuration.find_first_of(", \n", begin) - begin);
-  }
-  if (version == TORCH_VERSION) return;
-  const std::string reason = "it is version " + version + ", and Reprise was built for " TORCH_VERSION;
+  if (runs_as_compiled()) return;
+  const std::string reason = "it is " + running_libtorch() + ", and Reprise was built for " + compiled_libtorch();
   untouched_or_not_at_all("this program's LibTorch is not one that this Reprise was built for", reason.c_str());
 }
 
