@@ -264,7 +264,8 @@ class RandomChain {
       return true;
     }
     return operations_left_ < 0 || (settings_.wrong && speaks_of("the schedule's")) ||
-           (settings_.budget && speaks_of("budget")) || (disk_budget_ && speaks_of("disk.budget")) ||
+           ((settings_.budget || limit_ < largest_bytes) && speaks_of("budget")) ||
+           (disk_budget_ && speaks_of("disk.budget")) ||
            (settings_.budget && disk_budget_ && speaks_of("found no place"));
   }
 
@@ -328,7 +329,7 @@ class RandomChain {
     const auto model = run_plan(chain_->plan(), net_, first, tapes, now.enabled ? now.codec : nullptr,
                                 plain_.states[begin], plain_.gradients.back());
     EXPECT_EQ(gradient, model.gradient) << said();
-    if (counted) EXPECT_EQ(statistics.forward_calls, model.forward_calls) << said();
+    if (counted && !now.wrong) EXPECT_EQ(statistics.forward_calls, model.forward_calls) << said();
   }
 
   Numbers run_loop(Numbers gradient) {
