@@ -50,7 +50,7 @@ def row_of(version: str, results: Path):
     return {
         "version": version,
         "tests": tests_in(version, results),
-        "doctor": {name: findings[name] for name in ("allocator", "exactness", "session")},
+        "doctor": {name: findings[name] for name in ("allocator", "session")},
         "identical": "identical: yes" in training,
         "overhead": round(float(ratio.group(1)) - 1, 2),
     }

@@ -44,7 +44,7 @@ class Row(unittest.TestCase):
         (self.results / "parts.tsv").write_text("".join(f"{part} {name}\t{code}\t1\n" for part, code in codes.items()))
         (self.results / "doctor.jsonl").write_text("".join(
             json.dumps({"what": what, "state": "good", "answer": "", "advice": ""}) + "\n"
-            for what in ("LibTorch", "allocator", "exactness", "session")))
+            for what in ("LibTorch", "allocator", "session")))
         (self.results / "train.txt").write_text(
             "                plain       in budget\ntime of a step   0.100 s   0.112 s (1.12x)   0.130 s (1.30x)\n"
             "identical: yes, bit for bit (every loss)\n")

@@ -178,7 +178,6 @@ TEST(Doctor, SaysThatASessionWorksHere) {
     states[finding.at("what").get<std::string>()] = finding.at("state").get<std::string>();
   }
   EXPECT_EQ(states["allocator"], "good");
-  EXPECT_EQ(states["exactness"], "good");
   EXPECT_EQ(states["session"], "good");
 }
 

@@ -4,7 +4,6 @@
 #include <ATen/Version.h>
 #include <torch/torch.h>
 
-#include "libtorch/short_training.h"
 #include "libtorch/trainer.h"
 #include "libtorch/training_text.h"
 #include "reprise/torch/session.h"
@@ -37,22 +36,6 @@ Finding allocator() {
   if (meter::in_charge()) return {State::good, "allocator", "Reprise's meter is LibTorch's CPU allocator", ""};
   return {State::bad, "allocator", "another library has put its own CPU allocator in front of Reprise's meter",
           "do not load that library, or use sessions without a budget"};
-}
-
-Finding exactness() try {
-  std::string names, differing;
-  for (const ShortTraining& training : short_trainings()) {
-    std::string& list = training.exact() ? names : differing;
-    list += (list.empty() ? "" : ", ") + training.name;
-  }
-  if (differing.empty()) {
-    return {State::good, "exactness", "small models, the same bit for bit in seven tenths of their bytes: " + names,
-            ""};
-  }
-  return {State::bad, "exactness", "small models that differ from plain ones, or pass the budget: " + differing,
-          "please report this as a defect, with the lines above"};
-} catch (const std::exception& error) {
-  return {State::bad, "exactness", std::string("small models cannot be trained: ") + error.what(), ""};
 }
 
 // Twelve steps of a tiny model, plainly and in six tenths of what that needs.
@@ -109,7 +92,7 @@ Finding verdict(const std::vector<Finding>& findings) {
 
 int examine_libtorch(const DoctorOptions& options) {
   std::vector<Finding> findings = {libtorch()};
-  if (runs_as_compiled()) findings.insert(findings.end(), {allocator(), exactness()});
+  if (runs_as_compiled()) findings.push_back(allocator());
   findings.push_back(session());
   if (!tried && runs_as_compiled()) findings.push_back(verdict(findings));
   print_out(to_text(findings, options));
