@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "reprise/torch/errors.h"
 #include "torch/arbiter.h"
@@ -69,17 +70,15 @@ std::string under_way(const Recording& r) {
   throw BudgetError(std::move(facts));
 }
 
+// What is hard to rebuild goes only if the reserve is not enough, and no more of it than has to.
 bool forget_until_it_fits(Bytes wanted) {
   bool reconsidered = false;
   while (meter::live() + wanted > meter::ceiling()) {
     const Arbiter lock;
     if (forget_a_victim()) continue;
-    if (!reconsidered && reconsider_victims()) {
-      reconsidered = true;
-      continue;
-    }
+    if (!std::exchange(reconsidered, true) && reconsider_victims()) continue;
     if (meter::live() + wanted <= meter::limit()) return false;  // into the reserve
-    if (!drop_a_packed_copy()) throw_budget_error(wanted);
+    if (!forget_the_largest() && !drop_a_packed_copy()) throw_budget_error(wanted);
   }
   return true;
 }
