@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "reprise/torch/errors.h"
 #include "torch/arbiter.h"
@@ -78,6 +79,7 @@ bool forget_something(bool& reconsidered) {
   return reconsidered;
 }
 
+// What is hard to rebuild goes only if the reserve is not enough, and no more of it than has to.
 bool forget_until_it_fits(Bytes wanted) {
   bool reconsidered = false;
   while (meter::live() + wanted > meter::ceiling()) {
@@ -90,7 +92,7 @@ bool forget_until_it_fits(Bytes wanted) {
     const Arbiter lock;
     if (meter::live() + wanted <= meter::limit()) return false;  // into the reserve
     if (process().disks().give_up_fetched()) continue;
-    if (!drop_a_packed_copy()) throw_budget_error(wanted);
+    if (!forget_the_largest() && !drop_a_packed_copy()) throw_budget_error(wanted);
   }
   return true;
 }

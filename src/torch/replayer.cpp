@@ -30,7 +30,7 @@ class Replaying {
 };
 
 // The last resort when a replay does not fit: one value at a time, with nothing pinned but the inputs of the operators
-// that wait for theirs, and nothing kept. What two operators need is made twice, so the work is limited.
+// that wait for theirs. What two operators need is made twice if it has to go in between, so the work is limited.
 class FrugalReplay {
  public:
   FrugalReplay(Recording& recording, Replay::Keep keep, Replay::From from)
@@ -150,7 +150,7 @@ c10::Storage rebuild(Recording& recording, Id value) {
       return *rebuild_at_once(recording, value, false);
     });
   } catch (const BudgetError&) {
-    FrugalReplay frugal(recording, Replay::Keep::nothing, Replay::From::what_is_there);
+    FrugalReplay frugal(recording, Replay::Keep::what_is_awaited, Replay::From::what_is_there);
     if (auto storage = frugal.rebuild(value)) return *storage;
     throw;
   }

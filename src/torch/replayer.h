@@ -1,7 +1,7 @@
 // The replayer: has values rebuilt from their recipes, below autograd, with private generators.
 //
 // What does not fit in one replay (replay.h) is rebuilt frugally: one value at a time, with nothing pinned but the
-// inputs of the operators that wait for theirs, and nothing kept.
+// inputs of the operators that wait for theirs.
 #pragma once
 
 #include <span>

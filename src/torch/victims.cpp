@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "torch/arbiter.h"
+#include "torch/meter.h"
 #include "torch/of_thread.h"
 #include "torch/process.h"
 #include "torch/recording.h"
@@ -72,6 +73,70 @@ double weight_of(Turn turn) {
   return weights[static_cast<int>(turn)];
 }
 
+Bytes bytes_of_operator(const Recording& r, Id op) {
+  const Recipes& recipes = r.course().recipes();
+  Bytes bytes = 0;
+  Id before = no_value;
+  for (const Reference& reference : recipes.references_of(op)) {
+    const Id value = reference.value;
+    if (value != no_value && value != before && r.values().rebuildable(value)) bytes += r.values().bytes(value);
+    before = value;
+  }
+  for (const Output& output : recipes.outputs_of(op)) bytes += output.write < 0 ? r.values().bytes(output.value) : 0;
+  return bytes;
+}
+
+// Of those that have run. What was counted before is remembered.
+Bytes largest_operator(const Recording& r) {
+  struct Largest {
+    const Recipes* of = nullptr;
+    std::size_t counted = 0;
+    Bytes bytes = 0;
+  };
+  const Recipes& recipes = r.course().recipes();
+  auto& largest = of_thread<Largest>();
+  if (largest.of != &recipes || largest.counted > recipes.operators.size()) largest = {&recipes};
+  for (; largest.counted + 1 < recipes.operators.size(); ++largest.counted) {
+    largest.bytes = std::max(largest.bytes, bytes_of_operator(r, static_cast<Id>(largest.counted)));
+  }
+  return largest.bytes;
+}
+
+// Whether the value may not come back where it is needed: gradients may take as much as an operator on the way to it,
+// and what is left of the budget beside the other bytes has to hold both. Larger values on the way, which are forgotten
+// before it, do not count as resident.
+class HardToRebuild {
+ public:
+  explicit HardToRebuild(const Recording& r)
+      : r_(r), room_((meter::limit() - meter::other()) / 2), any_(largest_operator(r) > room_) {}
+
+  [[nodiscard]] bool operator()(Id value) const {
+    if (!any_) return false;
+    const Values& values = r_.values();
+    std::vector<Id> open{value};
+    std::vector<bool> seen(r_.course().recipes().operators.size());
+    for (int walked = 0; !open.empty() && walked < longest_walk; ++walked) {
+      const Id v = open.back();
+      open.pop_back();
+      const bool stays = values.packed(v) || (values.bytes(v) <= values.bytes(value) && values.resident(v));
+      if ((v != value && stays) || !values.rebuildable(v)) continue;
+      const Id op = r_.course().info(v).maker;
+      if (seen[op]) continue;
+      seen[op] = true;
+      if (bytes_of_operator(r_, op) > room_) return true;
+      for (const Reference& reference : r_.course().recipes().references_of(op)) {
+        if (reference.value != no_value) open.push_back(reference.value);
+      }
+    }
+    return false;
+  }
+
+ private:
+  const Recording& r_;
+  const Bytes room_;
+  const bool any_;  // operator is so large at all
+};
+
 struct Victim {
   Recording* recording = nullptr;
   Id value = no_value;
@@ -81,24 +146,40 @@ struct Victim {
 
 void look_in(Recording& r, Victim& best) {
   Values& values = r.values();
+  const HardToRebuild is_hard_to_rebuild(r);
+  const std::optional<DiskTerms> disk = r.rules().tiers().disk;
+  const auto disk_takes = [&](Id value) { return disk && disk->takes(values.bytes(value)); };
   const auto usable = [&](Id value) {
     if (!values.kept(value) || !values.rebuildable(value)) return VictimQueue::Answer::drop;
-    return values.kept(value).use_count() == 1 ? VictimQueue::Answer::take : VictimQueue::Answer::skip;
+    if (values.kept(value).use_count() > 1) return VictimQueue::Answer::skip;
+    const bool comes_back = r.form_of(value) || disk_takes(value) || !is_hard_to_rebuild(value);
+    return comes_back ? VictimQueue::Answer::take : VictimQueue::Answer::skip;
   };
-  const std::optional<DiskTerms> disk = r.rules().tiers().disk;
   for (int c = 0; c < VictimQueue::classes; ++c) {
     const Id value = values.victims().first(c, usable);
     if (value == no_value) continue;
     const auto bytes = static_cast<double>(values.bytes(value));
     const double age = std::max(50.0, std::abs(static_cast<double>(r.journal().now()) - values.saved_at(value)));
     const double by_cost = weight_of(VictimQueue::turn_of(c)) / (bytes * age);
-    double cost = cost_of_return(r, value, disk, best.score / by_cost);
+    double cost = is_hard_to_rebuild(value) ? never : cost_of_return(r, value, disk, best.score / by_cost);
     if (r.form_of(value)) cost = std::min(cost, (pack_cost + unpack_cost) * bytes);
-    const double by_disk = disk && disk->takes(values.bytes(value)) ? cost_by_disk(r, value, *disk) : never;
+    const double by_disk = disk_takes(value) ? cost_by_disk(r, value, *disk) : never;
     cost = std::min(cost, by_disk);
     const double score = cost * by_cost;
     if (score < best.score) best = {&r, value, score, by_disk == cost};
   }
+}
+
+bool forget(const Victim& victim) {
+  if (victim.value == no_value) return false;
+  Values& values = victim.recording->values();
+  if (victim.to_disk) {
+    (void)values.put_on_disk(victim.value);
+  } else if (const auto form = victim.recording->form_of(victim.value)) {
+    (void)values.pack(victim.value, *form);
+  }
+  values.forget(victim.value);
+  return true;
 }
 
 }  // namespace
@@ -108,15 +189,24 @@ bool forget_a_victim() {
   for (Recording* const r : process().recordings().all()) {
     if (r->values().may_forget()) look_in(*r, best);
   }
-  if (best.value == no_value) return false;
-  Values& values = best.recording->values();
-  if (best.to_disk) {
-    (void)values.put_on_disk(best.value);
-  } else if (const auto form = best.recording->form_of(best.value)) {
-    (void)values.pack(best.value, *form);
+  return forget(best);
+}
+
+bool forget_the_largest() {
+  Victim largest;
+  Bytes bytes = 0;
+  for (Recording* const r : process().recordings().all()) {
+    const Values& values = r->values();
+    if (!values.may_forget()) continue;
+    for (Id v = 0; v < static_cast<Id>(values.size()); ++v) {
+      if (!values.kept(v) || values.bytes(v) <= bytes || !values.rebuildable(v)) continue;
+      if (values.kept(v).use_count() > 1 || r->course().choice_of(v) == Choice::keep) continue;
+      const std::optional<DiskTerms> disk = r->rules().tiers().disk;
+      largest = {r, v, 0, disk && disk->takes(values.bytes(v))};
+      bytes = values.bytes(v);
+    }
   }
-  values.forget(best.value);
-  return true;
+  return forget(largest);
 }
 
 bool drop_a_packed_copy() {

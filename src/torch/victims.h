@@ -9,14 +9,19 @@
 
 namespace reprise::internal {
 
-// Packs or forgets the value with the lowest score, or begins to put it on disk. False: there is none.
+// Packs or forgets the value with the lowest score, or begins to put it on disk, of those that are rebuilt by operators
+// that surely fit, whatever gradients there are by then, or that a disk has room for. False: there is none.
 [[nodiscard]] bool forget_a_victim();
+
+// Packs or forgets the largest value that can be rebuilt, so that few have to go: in a tight budget the input of a
+// block of attention is small, and comes back only through what is as large as the budget. False: there is none.
+[[nodiscard]] bool forget_the_largest();
 
 // Drops the largest packed copy of a value that can be rebuilt, too. False: there is none. The last resort: such a copy
 // has few bytes, and saves the rebuilding of many.
 [[nodiscard]] bool drop_a_packed_copy();
 
-// Candidates that were in use when they were looked at are candidates again. False: there are none.
+// Candidates that were in use when they were looked at, or hard to rebuild, are looked at again. False: there are none.
 [[nodiscard]] bool reconsider_victims();
 
 // A value that cannot be rebuilt, and that nobody else has, goes to disk. False: there is none, or no room for it. Not
