@@ -17,7 +17,6 @@
 #include "reprise/torch/session.h"
 #include "torch/advice.h"
 #include "torch/counters.h"
-#include "torch/trust.h"
 #include "torch/value_disk.h"
 
 namespace reprise::internal {
@@ -65,12 +64,6 @@ class Rules {
 
   // ---- exactness ----
   [[nodiscard]] bool verifies(const RecordedValue&) const;
-  // Whether a value that is verified, which this operator makes, need not be this time.
-  [[nodiscard]] bool trusts(const Recipes& recipes, Id op) {
-    return verify_ == Verify::first_time && trust_.suffices(recipes, op);
-  }
-  // What it makes was rebuilt in the recording of this number, and found to be the same bits.
-  void found_same(const Recipes& recipes, Id op, std::uint32_t recording) { trust_.grow(recipes, op, recording); }
   // Why this operator is not to be replayed, if a replay found out; nullptr: it may be.
   [[nodiscard]] const char* distrusted(const OperatorInfo&, Id op) const;
   void distrust(const OperatorInfo&, Id op);
@@ -92,7 +85,6 @@ class Rules {
   std::set<std::pair<const OperatorInfo*, Id>> distrusted_;
   std::set<std::string> modules_;
   std::unordered_map<const c10::StorageImpl*, const std::string*> module_of_;  // by the storage of a parameter
-  Trust trust_;
   Advice advice_;
   Counters counters_;
 };

@@ -97,8 +97,8 @@ struct SessionOptions {
   // Zero: every allocation in a step is a BudgetError. Negative: BadOption.
   Bytes budget = no_limit;
 
-  // When rebuilt values are compared with forgotten ones (docs/tuning.md has more about the first time). Less often:
-  // faster first steps. More often: writes through raw pointers are found in every step.
+  // When rebuilt values are compared with forgotten ones. Less often: faster first steps. More often: writes through
+  // raw pointers are found in every step.
   Verify verify = Verify::first_time;
 
   // Packs masks and indices without loss (two-valued masks to bits, small integers to one or two bytes) instead of
