@@ -1,4 +1,4 @@
-// What differs between versions of LibTorch, in one place. Written for 2.13.
+// What Reprise asks of the insides of LibTorch. What differs between versions is in libtorch_versions.h.
 #pragma once
 
 #include <ATen/CPUGeneratorImpl.h>
