@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "report/curve_picture.h"
 #include "report/scale.h"
@@ -49,7 +48,7 @@ class FitDrawing {
   // One line.
   template <typename... Arguments>
   void add(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
+    text_ += fmt::format(format, std::forward<Arguments>(arguments)...);
     text_ += '\n';
   }
   void label(double x, double y, std::string_view text, std::string_view anchor = "start") {

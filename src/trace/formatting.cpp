@@ -12,7 +12,8 @@
 
 namespace reprise::internal {
 
-// An inline function is compiled where it is used. These are what `fmt::format` and `fmt::print` call.
+// An inline function is compiled where it is used. These are what `fmt::format` and `fmt::print` call, and nothing else
+// of fmt is used: other functions (`fmt::join`, `fmt::format_to`) would be compiled in every file again, and not link.
 extern const std::tuple<std::string (*)(fmt::string_view, fmt::format_args),
                         void (*)(fmt::string_view, fmt::format_args),
                         void (*)(std::FILE*, fmt::string_view, fmt::format_args)>
