@@ -41,7 +41,7 @@ struct LayerBytes {
 
 // Returns, by action, the bytes of copies in tiers that do not count in the budget: what is on disk. The simulation is
 // as for `layers_of`.
-[[nodiscard]] REPRISE_EXPORT std::vector<Bytes> outside_the_budget(const Plan&, const Simulation&);
+[[nodiscard]] std::vector<Bytes> outside_the_budget(const Plan&, const Simulation&);
 
 // Returns, by action, the cost of all actions before it, and one number more: the cost of the plan.
 [[nodiscard]] std::vector<double> costs_before(const Trace&, const Plan&);
