@@ -44,13 +44,12 @@ class FitMaker {
   }
 
   [[nodiscard]] PlanResult plan(std::int64_t size, double seconds_for_it) {
-    PlanOptions options;
-    options.budget = options_.budget;
-    options.time_limit = std::chrono::duration<double>(std::max(seconds_for_it, least_seconds));
-    options.seed = options_.seed;
-    options.cancel = options_.cancel;
-    options.start = known_plan_;
-    options.progress = [&](const PlanProgress&) { report(size); };
+    const PlanOptions options{.budget = options_.budget,
+                              .time_limit = std::chrono::duration<double>(std::max(seconds_for_it, least_seconds)),
+                              .seed = options_.seed,
+                              .start = known_plan_,
+                              .progress = [&](const PlanProgress&) { report(size); },
+                              .cancel = options_.cancel};
     report(size);
     PlanResult result = make_plan(growth_.at(size), options);
     // All sizes have one structure: what works for one is a good place to search from for the next.
