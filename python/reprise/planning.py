@@ -107,7 +107,7 @@ class Trace:
 
     @property
     def cost(self) -> float:
-        """The cost of running everything once; seconds in a trace that was recorded."""
+        """The cost of running everything once; microseconds of CPU time in a trace that was recorded."""
         return self._core.cost()
 
     def __len__(self) -> int:
