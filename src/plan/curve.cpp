@@ -13,7 +13,7 @@ namespace reprise {
 using namespace internal;
 namespace {
 
-constexpr int most_points = 1000;
+constexpr int most_curve_points = 1000;
 constexpr double smallest_share = 0.25;  // of the time: for the smallest budget
 constexpr double worth_a_try = 0.02;     // of the time: less than this is not used for a second attempt
 
@@ -220,8 +220,8 @@ class CurveMaker {
 }  // namespace
 
 Curve make_curve(const Trace& trace, const CurveOptions& options) {
-  if (options.points < 2 || options.points > most_points) {
-    throw BadOption(fmt::format("[curve] points is {}, but has to be from 2 to {}", options.points, most_points));
+  if (options.points < 2 || options.points > most_curve_points) {
+    throw BadOption(fmt::format("[curve] points is {}, but has to be from 2 to {}", options.points, most_curve_points));
   }
   return CurveMaker(trace, options).run();
 }

@@ -13,7 +13,7 @@
 namespace reprise {
 namespace {
 
-constexpr int most_points = 100;
+constexpr int most_fit_points = 100;
 constexpr std::int64_t far = 64;        // times the largest recorded size: as far as a search goes by default
 constexpr double search_share = 0.5;    // of the time: for the largest size that fits
 constexpr double least_seconds = 0.01;  // for one plan, however many there are
@@ -180,8 +180,8 @@ Fit make_fit(const Growth& growth, const FitOptions& options) {
   if (options.at_most && *options.at_most <= 0) {
     throw BadOption(fmt::format("[fit] at_most is {}, but has to be above zero", *options.at_most));
   }
-  if (options.points < 1 || options.points > most_points) {
-    throw BadOption(fmt::format("[fit] points is {}, but has to be from 1 to {}", options.points, most_points));
+  if (options.points < 1 || options.points > most_fit_points) {
+    throw BadOption(fmt::format("[fit] points is {}, but has to be from 1 to {}", options.points, most_fit_points));
   }
   if (options.budget < 0) throw BadOption(fmt::format("[fit] budget is {}: it must not be negative", options.budget));
   return FitMaker(growth, options).run();

@@ -9,12 +9,6 @@ namespace nn = torch::nn;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-nn::Sequential small_model() {
-  return nn::Sequential(nn::Linear(32, 64), nn::Dropout(0.3), nn::Tanh(), nn::Linear(64, 64), nn::GELU(),
-                        nn::Linear(64, 64), nn::Tanh(), nn::Dropout(0.1), nn::Linear(64, 64), nn::GELU(),
-                        nn::Linear(64, 1));
-}
-
 // Saves an input, an output and something in between.
 struct SquaredTanh : torch::autograd::Function<SquaredTanh> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& scale) {
@@ -42,7 +36,7 @@ struct ScaleInPlace : torch::autograd::Function<ScaleInPlace> {
   }
 };
 
-const Traps traps({
+const Traps autograd_traps({
     {"FunctionOfTheUser",
      [] {
        nn::Linear linear(32, 64);

@@ -65,7 +65,7 @@ class DefaultType {
   caffe2::TypeMeta before_;
 };
 
-const Traps traps({
+const Traps company_traps({
     {"ModuleOfTheJitCompiler",
      [] {
        auto module = std::make_shared<torch::jit::Module>("M");

@@ -8,7 +8,7 @@ namespace nn = torch::nn;
 using torch::indexing::None;
 using torch::indexing::Slice;
 
-const Traps traps({
+const Traps data_traps({
     {"ZerosFilledThroughAnAccessor",
      [] {
        nn::Linear linear(16, 16);

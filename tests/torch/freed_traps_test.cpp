@@ -82,7 +82,7 @@ class ShardedLayer {
   Parameters parameters_;
 };
 
-const Traps traps({
+const Traps freed_traps({
     {"ParametersThatAreThereOnlyWhileTheirLayerRuns",
      [] {
        std::vector<ShardedLayer> layers;

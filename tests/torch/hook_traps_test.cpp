@@ -6,7 +6,7 @@ namespace {
 
 namespace nn = torch::nn;
 
-const Traps traps({
+const Traps hook_traps({
     {"HooksOfTensorsFireOnce",
      [] {
        nn::Linear one(32, 64), two(64, 1);

@@ -6,7 +6,7 @@ namespace {
 
 namespace nn = torch::nn;
 
-const Traps traps({
+const Traps in_place_traps({
     {"ReluInPlace",
      [] {
        const nn::ReLUOptions in_place(true);

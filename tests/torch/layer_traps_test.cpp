@@ -7,7 +7,7 @@ namespace {
 namespace nn = torch::nn;
 namespace F = torch::nn::functional;
 
-const Traps traps({
+const Traps layer_traps({
     {"DropoutMasks",
      [] {
        nn::Sequential model(nn::Linear(32, 64), nn::Dropout(0.3), nn::Linear(64, 64), nn::Dropout(0.5),

@@ -9,12 +9,6 @@ struct BadBatch {};
 namespace nn = torch::nn;
 namespace optim = torch::optim;
 
-nn::Sequential small_model() {
-  return nn::Sequential(nn::Linear(32, 64), nn::Dropout(0.2), nn::Tanh(), nn::Linear(64, 64), nn::GELU(),
-                        nn::Linear(64, 64), nn::Tanh(), nn::Dropout(0.1), nn::Linear(64, 64), nn::GELU(),
-                        nn::Linear(64, 1));
-}
-
 at::Tensor loss_of(nn::Sequential& model, const at::Tensor& x) {
   return model->forward(x).pow(2).mean();
 }

@@ -42,15 +42,15 @@ class DetectAnomaly {
   torch::autograd::DetectAnomalyGuard detect_;
 };
 
-nn::Sequential small_model() {
+nn::Sequential normalized_model() {
   return nn::Sequential(nn::Linear(32, 64), nn::GELU(), nn::LayerNorm(nn::LayerNormOptions({64})), nn::Linear(64, 64),
                         nn::Tanh(), nn::Dropout(0.1), nn::Linear(64, 1));
 }
 
-const Traps traps({
+const Traps mode_traps({
     {"AutocastToBfloat16",
      [] {
-       auto model = small_model();
+       auto model = normalized_model();
        const auto x = torch::randn({96, 32});
        auto front = layers(32);
        return [=]() mutable {
@@ -65,7 +65,7 @@ const Traps traps({
      }},
     {"AutocastKeepsCastWeightsForTheSecondUse",
      [] {
-       auto model = small_model();
+       auto model = normalized_model();
        const auto x = torch::randn({96, 32});
        auto front = layers(32);
        return [=]() mutable {
@@ -78,7 +78,7 @@ const Traps traps({
      }},
     {"AutocastIsSwitchedOffInside",
      [] {
-       auto model = small_model();
+       auto model = normalized_model();
        nn::Linear precise(32, 32);
        const auto x = torch::randn({96, 32});
        auto front = layers(32);
@@ -95,7 +95,7 @@ const Traps traps({
      }},
     {"ParametersInBfloat16",
      [] {
-       auto model = small_model();
+       auto model = normalized_model();
        model->to(torch::kBFloat16);
        const auto x = torch::randn({96, 32}).to(torch::kBFloat16);
        return [=]() mutable {
@@ -105,7 +105,7 @@ const Traps traps({
      }},
     {"ParametersInDouble",
      [] {
-       auto model = small_model();
+       auto model = normalized_model();
        model->to(torch::kDouble);
        const auto x = torch::randn({96, 32}, torch::kDouble);
        return [=]() mutable {
@@ -115,7 +115,7 @@ const Traps traps({
      }},
     {"InferenceModeInBetween",
      [] {
-       auto model = small_model();
+       auto model = normalized_model();
        const auto x = torch::randn({96, 32});
        return [=]() mutable {
          const auto loss = model->forward(x).pow(2).mean();
@@ -202,7 +202,7 @@ const Traps traps({
      }},
     {"TrainingAndEvaluationTakeTurns",
      [] {
-       auto model = small_model();
+       auto model = normalized_model();
        const auto x = torch::randn({96, 32});
        auto front = layers(32);
        return [=]() mutable {

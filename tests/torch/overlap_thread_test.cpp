@@ -100,7 +100,7 @@ SessionOptions forgetting() {
   return options;
 }
 
-SessionOptions within(Bytes room, int planning = 0) {
+SessionOptions with_budget(Bytes room, int planning = 0) {
   SessionOptions options;
   options.budget = meter::live() + room;
   options.planning_time = std::chrono::milliseconds(planning);
@@ -134,7 +134,7 @@ TEST(OverlapThread, UnderABudgetForwardOfTheNextPartPressesWhileAnotherThreadRep
   Tower one(1, 12), two(2, 40);
   const Bytes room = share(one.needs() + two.needs(), 0.6);
   for (int i = 0; i < 5; ++i) {
-    Session session(within(room));
+    Session session(with_budget(room));
     {
       const Step step = session.step();
       Tensor first = one.loss();
@@ -166,7 +166,7 @@ TEST(OverlapThread, TwoThreadsRunBackwardOfTwoPartsOfOneStep) {
 
 TEST(OverlapThread, ForwardIsHereAndBackwardThereUnderABudgetWithPlans) {
   Tower tower(3, 16);
-  Session session(within(share(tower.needs(), 0.7), 20));
+  Session session(with_budget(share(tower.needs(), 0.7), 20));
   for (int i = 0; i < 6; ++i) {
     {
       const Step step = session.step();
@@ -183,14 +183,14 @@ TEST(OverlapThread, ForwardIsHereAndBackwardThereUnderABudgetWithPlans) {
 TEST(OverlapThread, TwoThreadsTrainWithSessionsOfTheirOwn) {
   Tower one(1, 16), two(2, 16);
   const Bytes room = share(one.needs() + two.needs(), 0.8);
-  Session first(within(room, 20)), second(within(room, 20));
+  Session first(with_budget(room, 20)), second(with_budget(room, 20));
   const Beside other([&] { two.step(second); });
   for (int i = 0; i < 10; ++i) one.step(first);
 }
 
 TEST(OverlapThread, TwoThreadsTrainWithOneSession) {
   Tower one(1, 16), two(2, 24);
-  Session session(within(share(one.needs() + two.needs(), 0.8), 20));
+  Session session(with_budget(share(one.needs() + two.needs(), 0.8), 20));
   const Beside other([&] { two.step(session); });
   for (int i = 0; i < 10; ++i) one.step(session);
 }
@@ -207,7 +207,7 @@ TEST(OverlapThread, ALoaderThatDrawsAndAllocatesPressesTheTraining) {
   Tower tower(5, 24);
   constexpr int rows = 64;
   const Bytes own = 4 * meter::counted(rows * rows * sizeof(float));
-  Session session(within(share(tower.needs(), 0.8) + own));
+  Session session(with_budget(share(tower.needs(), 0.8) + own));
   const Beside loader([] {
     std::vector<Tensor> batches;
     for (int i = 0; i < 3; ++i) batches.push_back(at::rand({rows, rows}));
@@ -238,7 +238,7 @@ TEST(OverlapThread, ASamplerAllocatesUnderTheLockOfTheGeneratorWhileTrainingDraw
   const Tensor ones = at::ones({64, 64}), weights = at::rand({rows});
   Tower tower(6, 24);
   const Bytes own = 3 * meter::counted(rows * sizeof(float)), masks = 3 * meter::counted(ones.nbytes());
-  Session session(within(share(tower.needs(), 0.5) + own / 2 + masks));
+  Session session(with_budget(share(tower.needs(), 0.5) + own / 2 + masks));
   const Beside sampler([&] {
     try {
       (void)at::multinomial(weights, 16, true);
@@ -287,7 +287,7 @@ TEST(OverlapThread, GraphsAreFreedByAnotherThreadWhileTheNextStepRuns) {
 
 TEST(OverlapThread, PlansAreMadeWhileStepsRun) {
   Tower one(8, 16), two(9, 24), three(10, 20);
-  Session session(within(share(two.needs(), 0.7), 30));
+  Session session(with_budget(share(two.needs(), 0.7), 30));
   for (int i = 0; i < 8; ++i) {
     one.step(session);
     two.step(session);
@@ -299,7 +299,7 @@ TEST(OverlapThread, PlansAreMadeWhileStepsRun) {
 
 TEST(OverlapThread, ASessionIsAskedByAnotherThreadWhileItsStepsRun) {
   Tower tower(11, 16);
-  Session session(within(share(tower.needs(), 0.7), 20));
+  Session session(with_budget(share(tower.needs(), 0.7), 20));
   const Beside curious([&] {
     (void)session.summary();
     (void)session.trace();
@@ -312,7 +312,7 @@ TEST(OverlapThread, ASessionIsAskedByAnotherThreadWhileItsStepsRun) {
 TEST(OverlapThread, TheBudgetIsChangedByAnotherThreadWhileStepsRun) {
   Tower tower(12, 16);
   const Bytes level = meter::live();
-  Session session(within(2 * tower.needs(), 20));
+  Session session(with_budget(2 * tower.needs(), 20));
   const Beside owner([&] {
     for (const double part : {2.0, 1.5, 1.2}) session.budget(level + share(tower.needs(), part));
   });

@@ -6,14 +6,14 @@ namespace {
 
 namespace nn = torch::nn;
 
-nn::Sequential small_model() {
+nn::Sequential two_layers() {
   return nn::Sequential(nn::Linear(32, 64), nn::Tanh(), nn::Linear(64, 1));
 }
 
-const Traps traps({
+const Traps overwritten_traps({
     {"SavedParameterIsWritten",
      [] {
-       auto model = small_model();
+       auto model = two_layers();
        const auto x = torch::randn({96, 32});
        auto front = layers(32);
        return [=]() mutable {
@@ -64,7 +64,7 @@ const Traps traps({
      1, true},
     {"UnsavedParameterIsWritten",
      [] {
-       auto model = small_model();
+       auto model = two_layers();
        const auto x = torch::randn({96, 32});
        auto front = layers(32);
        return [=]() mutable {
@@ -151,7 +151,7 @@ const Traps traps({
      }},
     {"ParameterIsWrittenThroughItsData",
      [] {
-       auto model = small_model();
+       auto model = two_layers();
        const auto x = torch::randn({96, 32});
        auto front = layers(32);
        return [=]() mutable {
@@ -163,7 +163,7 @@ const Traps traps({
      }},
     {"SavedParameterIsWrittenThroughItsDataWhichLibTorchDoesNotNotice",
      [] {
-       auto model = small_model();
+       auto model = two_layers();
        const auto x = torch::randn({96, 32});
        auto front = layers(32);
        return [=]() mutable {

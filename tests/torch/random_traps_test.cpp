@@ -9,7 +9,7 @@ namespace {
 namespace nn = torch::nn;
 namespace F = torch::nn::functional;
 
-const Traps traps({
+const Traps random_traps({
     {"NoiseAddedToActivations",
      [] {
        nn::Linear linear(32, 64), head(64, 1);

@@ -9,13 +9,7 @@ namespace {
 
 namespace nn = torch::nn;
 
-nn::Sequential small_model() {
-  return nn::Sequential(nn::Linear(32, 64), nn::Dropout(0.3), nn::Tanh(), nn::Linear(64, 64), nn::GELU(),
-                        nn::Linear(64, 64), nn::Tanh(), nn::Dropout(0.1), nn::Linear(64, 64), nn::GELU(),
-                        nn::Linear(64, 1));
-}
-
-const Traps traps({
+const Traps thread_traps({
     {"BackwardFromAnotherThread",
      [] {
        auto model = small_model();

@@ -37,6 +37,13 @@ torch::nn::Sequential image_layers(std::int64_t channels) {
   return all;
 }
 
+torch::nn::Sequential small_model() {
+  namespace nn = torch::nn;
+  return nn::Sequential(nn::Linear(32, 64), nn::Dropout(0.3), nn::Tanh(), nn::Linear(64, 64), nn::GELU(),
+                        nn::Linear(64, 64), nn::Tanh(), nn::Dropout(0.1), nn::Linear(64, 64), nn::GELU(),
+                        nn::Linear(64, 1));
+}
+
 // ---- what traps give back ----
 
 Tensors gradients(const torch::nn::Module& module, Tensors more) {

@@ -64,6 +64,8 @@ class Traps {
 // Layers to put in front of a trap, so that there is something to forget beside it: of rows, and of images.
 torch::nn::Sequential layers(std::int64_t width);
 torch::nn::Sequential image_layers(std::int64_t channels);
+// A whole model, from rows of 32 to one number each, that draws.
+torch::nn::Sequential small_model();
 
 // ---- what traps give back ----
 

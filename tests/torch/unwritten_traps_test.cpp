@@ -37,7 +37,7 @@ Work ctc_and_decoder(const std::vector<std::int64_t>& input_lengths, const std::
           {}};
 }
 
-const Traps traps({
+const Traps unwritten_traps({
     {"CtcWithLengthsThatDiffer",
      [] {
        return ctc_and_decoder({24, 17, 9, 12}, {5, 3, 1, 4});
