@@ -39,6 +39,10 @@ foreach(library IN LISTS reprise_libraries)
   target_link_libraries(${library} PRIVATE ${zstd_library} Threads::Threads ${CMAKE_DL_LIBS}
     $<BUILD_INTERFACE:Reprise::fmt> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
 endforeach()
+reprise_unity(${reprise_compiled})
+# The same names for each processor.
+file(GLOB alone CONFIGURE_DEPENDS src/store/*_portable.cpp src/store/*_avx2.cpp)
+set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 # Of this one file only: another place compiles one file again (everything, with Makefiles).
 set_source_files_properties(src/plan/bounds/highs.cpp PROPERTIES
   COMPILE_DEFINITIONS "REPRISE_HIGHS_LIBRARY=\"${REPRISE_HIGHS_LIBRARY}\"")
@@ -50,10 +54,7 @@ if(REPRISE_TORCH)
   reprise_library(reprise_torch ${torch_sources})
   add_library(Reprise::torch ALIAS reprise_torch)
   reprise_torch_code(${reprise_torch_compiled} <torch/precompiled.h>)
-  set_target_properties(${reprise_torch_compiled} PROPERTIES UNITY_BUILD ${REPRISE_UNITY})
-  if(REPRISE_UNITY)  # g++ takes each file for a header then, and warns of types in it that only that file knows
-    target_compile_options(${reprise_torch_compiled} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-  endif()
+  reprise_unity(${reprise_torch_compiled})
   # An installed one finds the engine-free library beside it, and LibTorch where it is now.
   set_target_properties(reprise_torch PROPERTIES EXPORT_NAME torch INSTALL_RPATH "$ORIGIN;${libtorch_folder}/lib")
   # Not fmt: LibTorch's folder of headers has another version of it.

@@ -32,6 +32,15 @@ function(reprise_keep_types target)
   endif()
 endfunction()
 
+# reprise_unity(TARGET): several files as one, if that is wanted. g++ takes each for a header then, and warns of types in it
+# that only that file knows.
+function(reprise_unity target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${REPRISE_UNITY})
+  if(REPRISE_UNITY)
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  endif()
+endfunction()
+
 # reprise_library(NAME SOURCE...): the library NAME. The command, the tests and the benchmarks look inside of it, and link to
 # Reprise::NAME_insides: the same library or, beside a shared one, which hides its insides, a static one of the same
 # objects. Sets NAME_compiled, the target whose sources are compiled, and NAME_libraries, both.

@@ -13,11 +13,6 @@
 namespace reprise::internal {
 namespace {
 
-// In units of the picture. Type of 18 in a picture of 640 is still 11 pixels high when the picture is 400 wide.
-constexpr double row_height = 28;
-constexpr double left = 76;
-constexpr std::size_t longest_title = 44;  // characters that fit
-
 constexpr std::string_view style = R"(
   .reprise { --paper: #ffffff; --ink: #1f2328; --soft: #59636e; --grid: #d8dee4; --line: #0a63b5; --bound: #a15c00; --shade: #eef1f4; --here: #b3261e; }
   @media screen and (prefers-color-scheme: dark) {
@@ -40,6 +35,11 @@ constexpr std::string_view style = R"(
 
 class CurveDrawing {
  public:
+  // In units of the picture. Type of 18 in a picture of 640 is still 11 pixels high when the picture is 400 wide.
+  static constexpr double row_height = 28;
+  static constexpr double left = 76;
+  static constexpr std::size_t longest_title = 44;  // characters that fit
+
   CurveDrawing(const Curve& curve, std::string_view title, const CurveForm& form)
       : curve_(curve), title_(title), form_(form), right_(form.width - 22), bottom_(form.height - 62) {
     for (const CurvePoint& point : curve.points) {

@@ -11,7 +11,6 @@ namespace reprise {
 using namespace internal;
 namespace {
 
-constexpr int bar_width = 24;
 constexpr double too_much = 0.2;      // overhead that most would not pay
 constexpr double as_written = 0.005;  // what is written as 20 % does not pass 20 %
 
@@ -29,7 +28,7 @@ std::string row(const Curve& curve, std::size_t index, double full, bool packing
   text += fmt::format(" {:>9} {:>9} {:>8}", percent(overhead(point)),
                       optimal ? "optimal" : percent(result.lower_bound_ratio() - 1), result.simulation.replays);
   if (packing) text += fmt::format(" {:>6}", result.simulation.puts);
-  const std::string drawn = bar(full > 0 ? overhead(point) / full : 0, bar_width);
+  const std::string drawn = bar(full > 0 ? overhead(point) / full : 0);
   return text + (drawn.empty() ? "" : "  " + drawn) + (overhead(point) > full ? "▶" : "") + "\n";
 }
 

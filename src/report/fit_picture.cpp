@@ -13,13 +13,13 @@ namespace reprise {
 using namespace internal;
 namespace {
 
-// In units of the picture, as that of a curve has them.
-constexpr double width = 640, height = 452;
-constexpr double left = 96, right = width - 22, top = 122, bottom = height - 62;
-constexpr std::size_t longest_title = 44;  // characters that fit
-
 class FitDrawing {
  public:
+  // In units of the picture, as that of a curve has them.
+  static constexpr double width = 640, height = 452;
+  static constexpr double left = 96, right = width - 22, top = 122, bottom = height - 62;
+  static constexpr std::size_t longest_title = 44;  // characters that fit
+
   FitDrawing(const Fit& fit, std::string_view title) : fit_(fit), title_(title) {
     double most_cost = 0;
     for (const FitPoint& point : fit.points) {

@@ -10,7 +10,6 @@ namespace reprise {
 using namespace internal;
 namespace {
 
-constexpr int bar_width = 24;
 constexpr double as_good = 0.01;  // of the cost per sample: a difference that nobody measures
 
 std::string mark(const Fit& fit, std::size_t index) {
@@ -28,7 +27,7 @@ std::string row(const Fit& fit, std::size_t index, double full) {
   }
   text += fmt::format(" {:>9} {:>11.4g} {:>8}", percent(result.cost_ratio() - 1), point.cost_per_sample(),
                       result.simulation.replays);
-  return text + "  " + bar(full > 0 ? point.cost_per_sample() / full : 0, bar_width) + "\n";
+  return text + "  " + bar(full > 0 ? point.cost_per_sample() / full : 0) + "\n";
 }
 
 std::string per_sample(const FitPoint& point) {

@@ -12,7 +12,7 @@ namespace reprise {
 using namespace internal;
 namespace {
 
-constexpr std::size_t values_named = 5;
+constexpr std::size_t most_named = 5;
 constexpr std::size_t maker_width = 24;
 
 std::string share_of_cost(double part, double whole) {
@@ -48,7 +48,7 @@ std::string tiers(const Trace& trace) {
 
 std::string largest(const Trace& trace, const std::vector<Id>& values) {
   std::string text;
-  const std::size_t named = std::min(values_named, values.size());
+  const std::size_t named = std::min(most_named, values.size());
   for (std::size_t i = 0; i < named; ++i) text += line("", describe_value(trace, values[i]));
   if (named < values.size()) {
     Bytes rest = 0;

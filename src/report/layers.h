@@ -26,6 +26,9 @@ namespace reprise::internal {
 enum class MemoryLayer : std::uint8_t { parameters, gradients, kept, packed, replayed, other };
 inline constexpr std::size_t layer_count = 6;
 [[nodiscard]] std::string_view name(MemoryLayer);  // "parameters and optimizer", "gradients", ...
+// How styles of pictures and pages call them, in their order.
+inline constexpr std::array<const char*, layer_count> layer_classes = {"parameters", "gradients", "kept",
+                                                                       "packed",     "replayed",  "other"};
 
 // One number for each layer, from `parameters` to `other`.
 struct LayerBytes {

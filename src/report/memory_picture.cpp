@@ -16,12 +16,7 @@ namespace reprise {
 using namespace internal;
 namespace {
 
-constexpr double width = 820, height = 400;
-constexpr double left = 84, right = 800, top = 84, bottom = 350;
-constexpr std::size_t most_columns = 300;
-constexpr const char* classes[layer_count] = {"parameters", "gradients", "kept", "packed", "replayed", "other"};
-
-constexpr std::string_view style = R"(
+constexpr std::string_view memory_style = R"(
   .reprise { --paper: #ffffff; --ink: #1f2328; --soft: #59636e; --grid: #d8dee4; --before: #dfe4ea; --edge: #8b949e; --budget: #b3261e; }
   @media screen and (prefers-color-scheme: dark) {
     .reprise { --paper: #0d1117; --ink: #e6edf3; --soft: #9aa4af; --grid: #30363d; --before: #262d36; --edge: #7d8590; --budget: #ff8a80; }
@@ -47,6 +42,10 @@ Simulation proven(const Trace& trace, const Plan& plan) {
 
 class MemoryDrawing {
  public:
+  static constexpr double width = 820, height = 400;
+  static constexpr double left = 84, right = 800, top = 84, bottom = 350;
+  static constexpr std::size_t most_columns = 300;
+
   MemoryDrawing(const Trace& trace, const Plan& plan, std::string_view title)
       : title_(title),
         budget_(plan.budget),
@@ -113,7 +112,7 @@ class MemoryDrawing {
     add("<title>{}</title>", xml_text(title_, 200));
     add("<desc>Live bytes over one step: {} if everything is kept, {} with the plan, within a budget of {}.</desc>",
         format_bytes(before_.peak), format_bytes(after_.peak), format_bytes(budget_));
-    add("<style>{}</style>", style);
+    add("<style>{}</style>", memory_style);
     add(R"(<rect class="paper" width="{}" height="{}"/>)", width, height);
     label(20, 32, title_, "start", "title");
   }
@@ -142,7 +141,7 @@ class MemoryDrawing {
 
   void draw_layer(std::size_t layer) {
     if (!is_there(layer)) return;
-    add(R"(<path class="{}" d="{}"><title>{}</title></path>)", classes[layer], outline(after_.columns, layer),
+    add(R"(<path class="{}" d="{}"><title>{}</title></path>)", layer_classes[layer], outline(after_.columns, layer),
         name(static_cast<MemoryLayer>(layer)));
   }
 
@@ -167,7 +166,7 @@ class MemoryDrawing {
     for (std::size_t layer = 0; layer < layer_count; ++layer) {
       if (!is_there(layer)) continue;
       const std::string_view text = name(static_cast<MemoryLayer>(layer));
-      add(R"(<rect class="{}" x="{:.1f}" y="{:.1f}" width="12" height="12" rx="2"/>)", classes[layer], x, y - 11);
+      add(R"(<rect class="{}" x="{:.1f}" y="{:.1f}" width="12" height="12" rx="2"/>)", layer_classes[layer], x, y - 11);
       label(x + 18, y, text, "start");
       x += 34 + 8.6 * static_cast<double>(text.size());
     }

@@ -16,7 +16,7 @@ using namespace internal;
 namespace {
 
 constexpr std::size_t columns_drawn = 240;
-constexpr std::size_t longest_title = 120;
+constexpr std::size_t longest_page_title = 120;
 constexpr SimulateOptions everything_recorded{.record_live = true, .check_budget = true, .record_residences = true};
 
 PageData data_of(const PageInput& input) {
@@ -43,7 +43,7 @@ PageData data_of(const PageInput& input) {
 }
 
 std::string title_of(const PageInput& input) {
-  return xml_text(input.title.empty() ? name_of(*input.trace) : input.title, longest_title);
+  return xml_text(input.title.empty() ? name_of(*input.trace) : input.title, longest_page_title);
 }
 
 // What the page is about, before anything else is said.

@@ -13,7 +13,7 @@
 namespace reprise::internal {
 namespace {
 
-constexpr std::size_t values_named = 5;
+constexpr std::size_t most_listed = 5;
 
 std::string paragraph(std::string_view text) {
   return fmt::format("<p>{}</p>\n", xml_text(text, 800));
@@ -42,8 +42,8 @@ std::string list_of(const Trace& trace, const std::vector<Id>& values) {
   std::string items;
   Bytes rest = 0;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    if (i >= values_named) rest += list[i].bytes;
-    if (i >= values_named) continue;
+    if (i >= most_listed) rest += list[i].bytes;
+    if (i >= most_listed) continue;
     items += fmt::format("<li>{} {}, {}</li>\n", count(list[i].values, "value"), html(list[i].name.text()),
                          format_bytes(list[i].bytes));
   }
@@ -121,7 +121,7 @@ std::string fixed_part(const PageData& data) {
 // What a session found out about operators that it cannot replay.
 std::string kept_part(const Summary& summary) {
   std::string items;
-  for (std::size_t i = 0; i < std::min(values_named, summary.kept.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(most_listed, summary.kept.size()); ++i) {
     const KeptOperator& op = summary.kept[i];
     items += fmt::format("<li>{} of '{}': {}</li>\n", format_bytes(op.bytes), html(op.op), xml_text(op.why, 200));
   }

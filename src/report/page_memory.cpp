@@ -18,10 +18,6 @@ namespace {
 constexpr double box = 1000;         // width and height of the stretched picture
 constexpr double room_above = 1.14;  // for the budget's label
 
-// Class names of the layers, in their order.
-constexpr std::array<const char*, layer_count> classes = {"parameters", "gradients", "kept",
-                                                          "packed",     "replayed",  "other"};
-
 class MemoryPicture {
  public:
   explicit MemoryPicture(const PageData& data) : data_(data) {
@@ -85,7 +81,7 @@ class MemoryPicture {
     std::string items;
     for (std::size_t i = 0; i < layer_count; ++i) {
       if (!is_drawn(i)) continue;
-      items += fmt::format("<li><i class=\"swatch {}\"></i>{}</li>\n", classes[i], name(static_cast<MemoryLayer>(i)));
+      items += fmt::format("<li><i class=\"swatch {}\"></i>{}</li>\n", layer_classes[i], name(static_cast<MemoryLayer>(i)));
     }
     return "<ul class=\"legend\">\n" + items + "</ul>\n";
   }
@@ -96,7 +92,7 @@ class MemoryPicture {
     std::string rows;
     for (std::size_t i = layer_count; i-- > 0;) {  // as in the picture, from the top
       if (!is_drawn(i)) continue;
-      rows += fmt::format(R"(<tr><th scope="row"><i class="swatch {}"></i>{}</th><td>{}</td>{}</tr>)", classes[i],
+      rows += fmt::format(R"(<tr><th scope="row"><i class="swatch {}"></i>{}</th><td>{}</td>{}</tr>)", layer_classes[i],
                           name(static_cast<MemoryLayer>(i)), format_bytes(before.of[i]), after_cell(i));
       rows += '\n';
     }
@@ -191,7 +187,7 @@ class MemoryPicture {
       drawn = y;
     }
     if (most == 0) return;
-    add(R"(<path class="{}" d="{}H{:.1f}V{}Z"><title>{}: at most {}, {} at the peak</title></path>)", classes[layer],
+    add(R"(<path class="{}" d="{}H{:.1f}V{}Z"><title>{}: at most {}, {} at the peak</title></path>)", layer_classes[layer],
         path, x_of(count), box, name(static_cast<MemoryLayer>(layer)), format_bytes(most),
         format_bytes(at_peak(columns).of[layer]));
   }

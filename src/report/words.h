@@ -28,7 +28,8 @@ namespace reprise::internal {
 [[nodiscard]] std::string duration(double seconds);
 
 // A bar of at most `width` characters, in steps of an eighth of one. Never empty for a share above zero.
-[[nodiscard]] std::string bar(double share, int width);
+inline constexpr int bar_width = 24;
+[[nodiscard]] std::string bar(double share, int width = bar_width);
 
 // One line of a report: "  peak        1.50 GiB".
 [[nodiscard]] std::string line(std::string_view label, std::string_view text);
