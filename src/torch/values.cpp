@@ -167,7 +167,7 @@ std::shared_ptr<const DiskCopy> Values::put_on_disk(Id value) {
   if (!rules_.disk()) return nullptr;
   c10::Storage contents = anywhere(value);
   if (!contents) return nullptr;
-  live.on_disk = rules_.disk()->put(std::move(contents));
+  live.on_disk = DiskCopy::of(rules_.disk(), std::move(contents));
   return live.on_disk;
 }
 

@@ -14,11 +14,11 @@
 
 #include "torch/bindings.h"
 #include "torch/course.h"
+#include "torch/disk_copy.h"
 #include "torch/journal.h"
 #include "torch/packed_copy.h"
 #include "torch/pending.h"
 #include "torch/rules.h"
-#include "torch/value_disk.h"
 #include "torch/victim_queue.h"
 
 namespace reprise::internal {
