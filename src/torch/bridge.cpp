@@ -23,8 +23,7 @@ Id tier_of(const Plan& plan, const char* name) {
 
 }  // namespace
 
-Bridge::Bridge(const Period& period, const OfferedTiers& tiers) : other_(period.other) {
-  find_chains(period);
+Bridge::Bridge(const Period& period, const OfferedTiers& tiers) : chains_(period), other_(period.other) {
   add_values(period);
   add_operators(period);
   add_moments(period);
@@ -35,49 +34,13 @@ Bridge::Bridge(const Period& period, const OfferedTiers& tiers) : other_(period.
   check(trace_);
 }
 
-// An operator belongs to a later one if all it makes is one value, which that one writes into and nobody else needs.
-void Bridge::find_chains(const Period& period) {
-  const Recipes& recipes = *period.recipes;
-  const auto operators = static_cast<Id>(recipes.operators.size());
-  std::vector<int> uses(recipes.values.size(), 0);
-  std::vector<Id> user(recipes.values.size(), no_operator);
-  for (Id op = 0; op < operators; ++op) {
-    Id before = no_value;
-    for (const Reference& reference : recipes.references_of(op)) {
-      if (reference.value == no_value || reference.value == before) continue;
-      before = reference.value;
-      ++uses[reference.value];
-      user[reference.value] = op;
-    }
-  }
-  for (const auto& needs : period.seen.needs) {
-    for (const Id value : needs) uses[value] += 2;
-  }
-  last_of_chain_.resize(static_cast<std::size_t>(operators));
-  taker_.assign(static_cast<std::size_t>(operators), no_operator);
-  for (Id op = operators - 1; op >= 0; --op) {
-    last_of_chain_[op] = op;
-    const auto outputs = recipes.outputs_of(op);
-    if (outputs.size() != 1 || recipes.operators[op].obstacle) continue;
-    const Id value = outputs[0].value;
-    if (uses[value] != 1 || recipes.values[value].maker != op || recipes.values[value].outlasts) continue;
-    const Id next = user[value];
-    if (recipes.operators[next].obstacle) continue;
-    for (const Write& write : recipes.writes_of(next)) {
-      if (write.before != value || write.access != Access::write) continue;
-      last_of_chain_[op] = last_of_chain_[next];
-      taker_[op] = next;
-    }
-  }
-}
-
 void Bridge::add_values(const Period& period) {
   const Recipes& recipes = *period.recipes;
   const Id last = static_cast<Id>(period.seen.moments.size()) - 1;
   value_of_.assign(recipes.values.size(), -1);
   released_.assign(recipes.values.size(), last);
   for (Id op = 0; op < static_cast<Id>(recipes.operators.size()); ++op) {
-    if (taker_[op] != no_operator) continue;
+    if (chains_.goes_on(op)) continue;
     for (const Output& output : recipes.outputs_of(op)) {
       const RecordedValue& recorded = recipes.values[output.value];
       if (recorded.maker != op || value_of_[output.value] >= 0) continue;
@@ -106,21 +69,21 @@ void Bridge::add_operators(const Period& period) {
   const auto count = recipes.operators.size();
   trace_.operators.resize(count);
   operators_.resize(count);
-  for (Id op = 0; op < static_cast<Id>(count); ++op) operators_[last_of_chain_[op]].push_back(op);
+  for (Id op = 0; op < static_cast<Id>(count); ++op) operators_[chains_.last(op)].push_back(op);
   for (Id op = 0; op < static_cast<Id>(count); ++op) {
     Operator& mine = trace_.operators[op];
     mine.name = recipes.operators[op].info->name;
     if (const std::string* const module = recipes.operators[op].module) mine.module = *module;
-    Operator& last = trace_.operators[last_of_chain_[op]];
+    Operator& last = trace_.operators[chains_.last(op)];
     last.cost += static_cast<double>(period.costs[op]);
     for (const Reference& reference : recipes.references_of(op)) {
       if (reference.value == no_value || value_of_[reference.value] < 0) continue;
       // The chain's own values are not values of the trace; those it needs, it needs until its end.
       last.inputs.push_back(value_of_[reference.value]);
     }
-    mine.replayable = !recipes.operators[op].obstacle && taker_[op] == no_operator &&
-                      recipes.operators[last_of_chain_[op]].choice != Choice::keep;
-    if (taker_[op] != no_operator) continue;
+    mine.replayable = !recipes.operators[op].obstacle && !chains_.goes_on(op) &&
+                      recipes.operators[chains_.last(op)].choice != Choice::keep;
+    if (chains_.goes_on(op)) continue;
     for (const Output& output : recipes.outputs_of(op)) {
       const Id value = value_of_[output.value];
       if (value < 0 || recipes.values[output.value].maker != op) continue;
@@ -141,7 +104,7 @@ void Bridge::add_takeovers(const Period& period) {
   const Recipes& recipes = *period.recipes;
   const Timeline timeline(trace_);
   for (Id op = 0; op < static_cast<Id>(recipes.operators.size()); ++op) {
-    if (taker_[op] != no_operator) continue;
+    if (chains_.goes_on(op)) continue;
     const auto writes = recipes.writes_of(op);
     for (const Output& output : recipes.outputs_of(op)) {
       if (output.write < 0 || value_of_[output.value] < 0 || writes[output.write].access != Access::write) continue;
@@ -193,16 +156,16 @@ void Bridge::add_moments(const Period& period) {
     }
     moment.other = std::max<Bytes>(0, moment.other - taken);
     const Bytes workspace = std::max<Bytes>(0, other.within - std::max<Bytes>(0, other.between) - made);
-    Operator& last = trace_.operators[last_of_chain_[op]];
+    Operator& last = trace_.operators[chains_.last(op)];
     last.workspace = std::max(last.workspace, workspace);
-    if (taker_[op] != no_operator) trace_.operators[op].workspace = workspace + made + taken;
+    if (chains_.goes_on(op)) trace_.operators[op].workspace = workspace + made + taken;
   }
   // Inside a chain the bytes of its value are live, and no value of the trace has them.
   for (Id op = 0; op < static_cast<Id>(recipes.operators.size()); ++op) {
-    const Id next = taker_[op];
-    if (next == no_operator) continue;
+    if (!chains_.goes_on(op)) continue;
+    const Id next = chains_.next(op);
     const Bytes bytes = recipes.values[recipes.outputs_of(op)[0].value].bytes;
-    const Id until = seen.moment_of[next] - (taker_[next] == no_operator ? 1 : 0);
+    const Id until = seen.moment_of[next] - (chains_.goes_on(next) ? 0 : 1);
     for (Id m = seen.moment_of[op] + 1; m <= until; ++m) trace_.moments[m].other += bytes;
   }
 }

@@ -2,8 +2,7 @@
 //
 // The trace has one moment for each operator and each event; an event that needs bytes of its own while it runs is an
 // operator that makes nothing and runs once. Values are those that can be rebuilt; everything else is other bytes.
-// Operators that work in place on a value that nobody else needs are one operator of the trace together with the one
-// that made it: replayed together, the second takes over what the first has made.
+// Operators of a chain in place (in_place_chains.h) are one operator of the trace.
 #pragma once
 
 #include <memory>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "reprise/plan/planner.h"
+#include "torch/in_place_chains.h"
 #include "torch/period.h"
 #include "torch/tiers.h"
 
@@ -26,7 +26,6 @@ class Bridge {
 
  private:
   [[nodiscard]] Script::Replay replay_of(Id op) const;
-  void find_chains(const Period&);
   void add_values(const Period&);
   void add_operators(const Period&);
   void add_moments(const Period&);
@@ -35,14 +34,13 @@ class Bridge {
   void add_packing(const Period&);
   void add_disk(const Period&, const DiskTerms&);
 
+  const InPlaceChains chains_;
   Trace trace_;
-  std::vector<Id> value_of_;                // by recorded value: in the trace, or -1
-  std::vector<Id> recorded_;                // by value of the trace
-  std::vector<Id> last_of_chain_;           // by recorded operator: the one whose moment replays it
-  std::vector<Id> taker_;                   // by recorded operator: the next one of its chain; none: it is the last
-  std::vector<std::vector<Id>> operators_;  // by operator of the trace: recipes to run, in order
-  std::vector<std::uint64_t> events_;       // by moment
-  std::vector<OtherBytes> other_;           // by moment
+  std::vector<Id> value_of_;                      // by recorded value: in the trace, or -1
+  std::vector<Id> recorded_;                      // by value of the trace
+  std::vector<std::vector<Id>> operators_;        // by operator of the trace: recipes to run, in order
+  std::vector<std::uint64_t> events_;             // by moment
+  std::vector<OtherBytes> other_;                 // by moment
   std::vector<std::optional<PackedForm>> forms_;  // by recorded value
   std::vector<Id> released_;                      // by recorded value: the last moment at which the program held it
 };

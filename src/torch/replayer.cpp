@@ -76,7 +76,7 @@ class FrugalReplay {
   void push(Id value) {
     const Arbiter lock;
     Frame frame{value, r_.course().info(value).maker, {}};
-    Replay(r_, keep_).check_inputs(frame.op);
+    check_inputs(r_, frame.op);
     for (const Reference& reference : r_.course().recipes().references_of(frame.op)) {
       const auto is_it = [&](const auto& input) { return input.first == reference.value; };
       if (reference.value == no_value || std::any_of(frame.inputs.begin(), frame.inputs.end(), is_it)) continue;
@@ -93,7 +93,7 @@ class FrugalReplay {
       if (from_ == Replay::From::leaves && values.rebuildable(value)) return {};
       if (c10::Storage storage = values.storage(value)) return storage;
       if (!values.copy(value)) return {};
-      replay.collect_copy(value);
+      replay.needs().collect_copy(value);
     }
     try {
       return replay.take(value);
@@ -127,9 +127,9 @@ std::optional<c10::Storage> rebuild_at_once(Recording& recording, Id value, bool
   bool more = false;
   {
     const Arbiter lock;
-    replay.collect(value);
-    replay.want(value);
-    more = with_siblings && replay.collect_siblings();
+    replay.needs().collect(value);
+    replay.needs().want(value);
+    more = with_siblings && replay.needs().collect_siblings();
   }
   try {
     replay.run();
@@ -164,8 +164,8 @@ c10::Storage rebuild_anew(Recording& recording, Id value, Anew anew) {
       Replay replay(recording, Replay::Keep::secret, from);
       {
         const Arbiter lock;
-        replay.want(value);
-        replay.collect_operator(recording.course().info(value).maker);
+        replay.needs().want(value);
+        replay.needs().collect_operator(recording.course().info(value).maker);
       }
       replay.run();
       return replay.take(value);
@@ -185,9 +185,9 @@ void replay_for_plan(Recording& recording, std::span<const Id> operators, std::s
       const Arbiter lock;
       for (const Id value : outputs) {
         if (PlanRun* const plan = recording.plan()) plan->bring_back(value);
-        replay.want(value);
+        replay.needs().want(value);
       }
-      for (const Id op : operators) replay.collect_operator(op);
+      for (const Id op : operators) replay.needs().collect_operator(op);
     }
     replay.run();
   });
@@ -202,8 +202,8 @@ void unpack_for_plan(Recording& recording, Id value) {
     const Arbiter lock;
     if (PlanRun* const plan = recording.plan()) plan->bring_back(value);
     if (recording.values().resident(value) || !recording.values().packed(value)) return;
-    replay.collect_copy(value);
-    replay.want(value);
+    replay.needs().collect_copy(value);
+    replay.needs().want(value);
   }
   (void)replay.take(value);
 }

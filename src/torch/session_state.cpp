@@ -38,7 +38,7 @@ std::optional<Bytes> kept_peak(const Period& period) {
   return simulate(*trace, keep_everything(*trace), {.record_live = false, .check_budget = false}).peak;
 }
 
-void add_disk(Summary& summary, const ValueDisk::Totals& before, const ValueDisk::Totals& now) {
+void add_disk(Summary& summary, const DiskTotals& before, const DiskTotals& now) {
   summary.disk_put_last_step = now.put - before.put;
   summary.disk_got_last_step = now.got - before.got;
   summary.disk_seconds = now.seconds - before.seconds;

@@ -59,11 +59,11 @@ class SessionState final : public Source {
   const std::shared_ptr<Rules> rules_;
   const std::shared_ptr<PlanningJobs> jobs_;
   Periods periods_;
-  ValueDisk::Totals disk_before_;  // when the last step began
-  int since_recorded_ = 0;         // steps that ran plainly, since the last one that was recorded
-  int side_by_side_ = 1;           // the most steps that were open at once lately
-  int since_so_many_ = 0;          // steps since there were so many
-  Bytes share_ = 0;                // of the budget, that plans are made for
+  DiskTotals disk_before_;  // when the last step began
+  int since_recorded_ = 0;  // steps that ran plainly, since the last one that was recorded
+  int side_by_side_ = 1;    // the most steps that were open at once lately
+  int since_so_many_ = 0;   // steps since there were so many
+  Bytes share_ = 0;         // of the budget, that plans are made for
 };
 
 }  // namespace reprise::internal

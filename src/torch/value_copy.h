@@ -1,4 +1,4 @@
-// A copy of a value's contents that is no storage: packed (packed_copy.h), or on disk (value_disk.h).
+// A copy of a value's contents that is no storage: packed (packed_copy.h), or on disk (disk_copy.h).
 #pragma once
 
 #include <c10/core/Storage.h>

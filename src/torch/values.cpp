@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "torch/arbiter.h"
-#include "torch/clock.h"
+#include "torch/dependence.h"
 #include "torch/meter.h"
 
 namespace reprise::internal {
@@ -102,17 +102,6 @@ void Values::keep(Id value, c10::Storage storage) {
   }
 }
 
-std::shared_ptr<const ValueCopy> Values::copy(Id value) const {
-  const LiveValue& live = live_[value];
-  if (live.packed) return live.packed;
-  return live.on_disk && live.on_disk->usable() ? live.on_disk : nullptr;
-}
-
-void Values::drop_copies(Id value) {
-  live_[value].packed.reset();
-  live_[value].on_disk.reset();
-}
-
 void Values::release(Id value) {
   if (rebuildable(value)) let_go(value);
   if (rebuildable(value) || live_[value].kept) drop_copies(value);
@@ -135,7 +124,7 @@ void Values::forget(Id value) {
     rules_.counters().forgotten(bytes(value));
   }
   let_go(value);
-  if (live_[value].on_disk) live_[value].on_disk->give_up_fetched();
+  live_[value].copies.give_up_fetched();
 }
 
 void Values::take_fingerprints(Id value, const c10::Storage& contents) {
@@ -150,31 +139,24 @@ void Values::take_fingerprints(Id value, const c10::Storage& contents) {
 
 bool Values::pack(Id value, const PackedForm& form, PackedCopy::Account account) {
   LiveValue& live = live_[value];
-  if (live.packed) return true;
-  if (!live.kept) return false;
-  const double start = thread_microseconds();
-  auto copy = PackedCopy::of(form, live.kept, account);
-  rules_.counters().packing(thread_microseconds() - start);
-  if (!copy) return false;
-  rules_.counters().packed(bytes(value), copy->bytes());
-  live.packed = std::move(copy);
-  return true;
+  if (live.copies.packed()) return true;
+  return live.kept && live.copies.pack(form, live.kept, bytes(value), account, rules_.counters());
 }
 
 std::shared_ptr<const DiskCopy> Values::put_on_disk(Id value) {
-  LiveValue& live = live_[value];
-  if (live.on_disk && live.on_disk->usable()) return live.on_disk;
+  ValueCopies& copies = live_[value].copies;
+  if (copies.usable_on_disk()) return copies.on_disk();
   if (!rules_.disk()) return nullptr;
   c10::Storage contents = anywhere(value);
   if (!contents) return nullptr;
-  live.on_disk = rules_.disk()->put(std::move(contents));
-  return live.on_disk;
+  copies.put(rules_.disk(), std::move(contents));
+  return copies.on_disk();
 }
 
 bool Values::may_put_away(Id value) const {
   const LiveValue& live = live_[value];
-  return may_forget_ && live.kept && live.kept.use_count() == 1 && !live.on_disk && !live.away && !rebuildable(value) &&
-         live.standing != Standing::unmet && live.standing < Standing::lost &&
+  return may_forget_ && live.kept && live.kept.use_count() == 1 && !live.copies.on_disk() && !live.away &&
+         !rebuildable(value) && live.standing != Standing::unmet && live.standing < Standing::lost &&
          meter::header_of(*live.kept.unsafeGetStorageImpl());
 }
 
@@ -188,24 +170,11 @@ bool Values::needed(Id value) {
 }
 
 void Values::find_needed() {
-  needed_.assign(live_.size(), false);
-  std::vector<Id> open;
-  const auto visit = [&](Id value) {
-    if (needed_[value]) return;
-    needed_[value] = true;
-    open.push_back(value);
-  };
+  std::vector<Id> rebuilt;
   for (Id v = 0; v < static_cast<Id>(live_.size()); ++v) {
-    if (pending_.any_of(v) && rebuildable(v)) visit(v);
+    if (pending_.any_of(v) && rebuildable(v)) rebuilt.push_back(v);
   }
-  while (!open.empty()) {
-    const Id value = open.back();
-    open.pop_back();
-    if (!rebuildable(value)) continue;
-    for (const Reference& reference : course_.recipes().references_of(course_.info(value).maker)) {
-      if (reference.value != no_value) visit(reference.value);
-    }
-  }
+  needed_ = with_origins(course_, std::move(rebuilt), [this](Id value) { return rebuildable(value); });
   needed_known_ = true;
 }
 
@@ -226,17 +195,11 @@ void Values::replace(Id value, c10::Storage copy) {
 void Values::lose(Id value, Standing how) {
   if (rebuildable(value) || live_[value].uses == 0 || live_[value].standing >= Standing::copied) return;
   become(value, how);
-  const Recipes& recipes = course_.recipes();
-  std::vector<bool> depends(live_.size(), false);
-  depends[value] = true;
+  Descendants descendants(course_, value);
   for (Id op = 0; op < course_.next(); ++op) {
-    const auto references = recipes.references_of(op);
-    if (std::none_of(references.begin(), references.end(),
-                     [&](const Reference& r) { return r.value != no_value && depends[r.value]; })) {
-      continue;
-    }
-    for (const Output& output : recipes.outputs_of(op)) {
-      depends[output.value] = true;
+    if (!descendants.reach(op)) continue;
+    for (const Output& output : course_.recipes().outputs_of(op)) {
+      descendants.add(output.value);
       c10::Storage contents = anywhere(output.value);
       if (!contents) continue;  // nobody asks for it any more, but others are made of it
       live_[output.value].kept = std::move(contents);
@@ -271,20 +234,14 @@ bool Values::freed(Id value, const Freed& how) {
 // What the program cannot reach any more, only nodes of backward that exist by now will ask for, and they need the
 // value itself to be back. What it can reach may be asked for by others, at any time.
 bool Values::keep_what_outlasts(Id value) {
-  const Recipes& recipes = course_.recipes();
-  std::vector<bool> depends(live_.size(), false);
-  depends[value] = true;
+  Descendants descendants(course_, value);
   bool more = false;
   for (Id op = live_[value].first_use; op < course_.next(); ++op) {
-    const auto references = recipes.references_of(op);
-    if (std::none_of(references.begin(), references.end(),
-                     [&](const Reference& r) { return r.value != no_value && depends[r.value]; })) {
-      continue;
-    }
-    for (const Output& output : recipes.outputs_of(op)) {
+    if (!descendants.reach(op)) continue;
+    for (const Output& output : course_.recipes().outputs_of(op)) {
       if (!rebuildable(output.value)) continue;  // it is kept
       if (!held_by_program(output.value)) {
-        depends[output.value] = true;
+        descendants.add(output.value);
         continue;
       }
       if (!live_[output.value].kept) live_[output.value].kept = bindings_.storage(output.value);

@@ -15,10 +15,9 @@
 #include "torch/bindings.h"
 #include "torch/course.h"
 #include "torch/journal.h"
-#include "torch/packed_copy.h"
 #include "torch/pending.h"
 #include "torch/rules.h"
-#include "torch/value_disk.h"
+#include "torch/value_copies.h"
 #include "torch/victim_queue.h"
 
 namespace reprise::internal {
@@ -68,10 +67,10 @@ class Values {
   }
   [[nodiscard]] Standing standing(Id value) const { return live_[value].standing; }
   [[nodiscard]] const c10::Storage& kept(Id value) const { return live_[value].kept; }  // empty: it is not
-  [[nodiscard]] const std::shared_ptr<const PackedCopy>& packed(Id value) const { return live_[value].packed; }
-  [[nodiscard]] const std::shared_ptr<const DiskCopy>& on_disk(Id value) const { return live_[value].on_disk; }
+  [[nodiscard]] const std::shared_ptr<const PackedCopy>& packed(Id value) const { return live_[value].copies.packed(); }
+  [[nodiscard]] const std::shared_ptr<const DiskCopy>& on_disk(Id value) const { return live_[value].copies.on_disk(); }
   // The copy to have it from; nullptr: there is none.
-  [[nodiscard]] std::shared_ptr<const ValueCopy> copy(Id value) const;
+  [[nodiscard]] std::shared_ptr<const ValueCopy> copy(Id value) const { return live_[value].copies.usable(); }
   // Cost of the period up to its last save: how long ago that was, and so how soon it is needed.
   [[nodiscard]] float saved_at(Id value) const { return live_[value].saved_at; }
   void save_now(Id value) { live_[value].saved_at = journal_.now(); }
@@ -96,8 +95,8 @@ class Values {
   // One that cannot be rebuilt, or that is no victim.
   void hold(Id value, c10::StorageImpl* storage) { live_[value].kept = libtorch::share(storage); }
   void let_go(Id value);
-  void drop_packed(Id value) { live_[value].packed.reset(); }
-  void drop_copies(Id value);
+  void drop_packed(Id value) { live_[value].copies.drop_packed(); }
+  void drop_copies(Id value) { live_[value].copies.drop(); }
   // Lets go of our handle, if it can be rebuilt, and of its copies. One that outlasts what it was made of is let
   // go of by `release_outlasting`, once no recipe can need it.
   void release(Id value);
@@ -117,7 +116,7 @@ class Values {
   // Its copy on disk is all there is from now on, unless somebody has it by now.
   void put_away(Id value);
   // Its copy could not be read.
-  void lose_copy(Id value) { live_[value].on_disk.reset(); }
+  void lose_copy(Id value) { live_[value].copies.drop_from_disk(); }
 
   // Whether the recipe of a pending value, directly or not, needs this one.
   [[nodiscard]] bool needed(Id value);
@@ -169,8 +168,7 @@ class Values {
   };
   struct LiveValue {
     c10::Storage kept;  // our own handle
-    std::shared_ptr<const PackedCopy> packed;
-    std::shared_ptr<const DiskCopy> on_disk;
+    ValueCopies copies;
     float saved_at = 0;
     int uses = 0;                // by recipes of this period
     Id first_use = no_operator;  // the first of them

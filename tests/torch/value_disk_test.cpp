@@ -10,6 +10,7 @@
 #include "reprise/store/store.h"
 #include "store/store_support.h"
 #include "support/child.h"
+#include "torch/disk_copy.h"
 #include "torch/meter.h"
 
 namespace reprise::testing {
@@ -56,7 +57,7 @@ class ValueDiskTest : public ::testing::Test {
 TEST_F(ValueDiskTest, GivesBackTheBitsThatWerePut) {
   const auto disk = open();
   const at::Tensor x = numbers();
-  const auto copy = disk->put(x.storage());
+  const auto copy = DiskCopy::of(disk, x.storage());
   copy->finish_writing();
   EXPECT_TRUE(same(copy->contents(), x));
   EXPECT_TRUE(same(copy->contents(), x)) << "as often as one likes";
@@ -72,7 +73,7 @@ TEST_F(ValueDiskTest, GivesTheMemoryItselfAsLongAsItIsNotWritten) {
     if (operation == FileOperation::create) wait.wait();
   };
   const at::Tensor x = numbers();
-  const auto copy = disk->put(x.storage());
+  const auto copy = DiskCopy::of(disk, x.storage());
   EXPECT_TRUE(copy->is_being_written());
   EXPECT_EQ(copy->contents().data(), x.storage().data());
   go_on.set_value();
@@ -86,7 +87,7 @@ TEST_F(ValueDiskTest, CountsWhatIsWrittenUntilItIsWritten) {
   const Bytes before = meter::live();
   auto copy = [&] {
     const at::Tensor x = numbers();
-    return disk->put(x.storage());
+    return DiskCopy::of(disk, x.storage());
   }();
   copy->finish_writing();
   EXPECT_GE(meter::live(), before + bytes) << "nobody has let go of it yet";
@@ -99,7 +100,7 @@ TEST_F(ValueDiskTest, CountsWhatIsWrittenUntilItIsWritten) {
 TEST_F(ValueDiskTest, CountsWhatIsReadAheadFromTheStart) {
   const auto disk = open();
   const at::Tensor x = numbers();
-  const auto copy = disk->put(x.storage());
+  const auto copy = DiskCopy::of(disk, x.storage());
   copy->finish_writing();
   (void)disk->settle();
   const Bytes before = meter::live();
@@ -118,7 +119,7 @@ TEST_F(ValueDiskTest, CountsWhatIsReadAheadFromTheStart) {
 TEST_F(ValueDiskTest, GivesUpWhatWasFetchedAndNobodyAskedFor) {
   const auto disk = open();
   const at::Tensor x = numbers();
-  const auto copy = disk->put(x.storage());
+  const auto copy = DiskCopy::of(disk, x.storage());
   copy->finish_writing();
   (void)disk->settle();
   const Bytes before = meter::live();
@@ -131,7 +132,7 @@ TEST_F(ValueDiskTest, GivesUpWhatWasFetchedAndNobodyAskedFor) {
 
 TEST_F(ValueDiskTest, RemovesAFileWithItsCopyAndTheFolderWithTheDisk) {
   auto disk = open();
-  auto copy = disk->put(numbers().storage());
+  auto copy = DiskCopy::of(disk, numbers().storage());
   copy->finish_writing();
   EXPECT_EQ(value_files().size(), 1u);
   copy.reset();
@@ -148,10 +149,10 @@ TEST_F(ValueDiskTest, DoesNotWriteWhatNobodyWantsAnyMore) {
     if (operation == FileOperation::create) wait.wait();
   };
   const int created = files.count(FileOperation::create);
-  auto first = disk->put(numbers().storage());
+  auto first = DiskCopy::of(disk, numbers().storage());
   while (files.count(FileOperation::create) == created) {
   }
-  auto second = disk->put(numbers().storage());  // waits behind the first
+  auto second = DiskCopy::of(disk, numbers().storage());  // waits behind the first
   second.reset();
   go_on.set_value();
   first->finish_writing();
@@ -161,9 +162,9 @@ TEST_F(ValueDiskTest, DoesNotWriteWhatNobodyWantsAnyMore) {
 
 TEST_F(ValueDiskTest, KeepsToItsBytes) {
   const auto disk = open(2 * bytes);
-  const auto first = disk->put(numbers().storage());
+  const auto first = DiskCopy::of(disk, numbers().storage());
   first->finish_writing();
-  const auto second = disk->put(numbers().storage());
+  const auto second = DiskCopy::of(disk, numbers().storage());
   second->finish_writing();
   EXPECT_TRUE(first->usable());
   EXPECT_FALSE(second->usable()) << "with its header it is too much";
@@ -175,7 +176,7 @@ TEST_F(ValueDiskTest, KeepsToItsBytes) {
 TEST_F(ValueDiskTest, MakesRoomOfWhatNobodyWantsAnyMore) {
   const auto disk = open(bytes + Disk::header_bytes);
   for (int i = 0; i < 20; ++i) {
-    const auto copy = disk->put(numbers().storage());
+    const auto copy = DiskCopy::of(disk, numbers().storage());
     copy->finish_writing();
     EXPECT_TRUE(copy->usable()) << i;
   }
@@ -185,13 +186,13 @@ TEST_F(ValueDiskTest, LosesWhatCannotBeWritten) {
   for (const FileOperation operation : {FileOperation::create, FileOperation::write, FileOperation::close}) {
     const auto disk = open();
     break_all(operation);
-    const auto copy = disk->put(numbers().storage());
+    const auto copy = DiskCopy::of(disk, numbers().storage());
     copy->finish_writing();
     EXPECT_FALSE(copy->usable());
     EXPECT_THROW((void)copy->contents(), DiskError);
     files.before = [](auto, auto&) {};
     const at::Tensor x = numbers();
-    const auto next = disk->put(x.storage());
+    const auto next = DiskCopy::of(disk, x.storage());
     next->finish_writing();
     EXPECT_TRUE(same(next->contents(), x)) << "the next one is as good as ever";
   }
@@ -201,7 +202,7 @@ TEST_F(ValueDiskTest, LosesWhatCannotBeReadHereAndAhead) {
   for (const FileOperation operation : {FileOperation::open, FileOperation::read}) {
     for (const bool ahead : {false, true}) {
       const auto disk = open();
-      const auto copy = disk->put(numbers().storage());
+      const auto copy = DiskCopy::of(disk, numbers().storage());
       copy->finish_writing();
       (void)disk->settle();
       const Bytes before = meter::live();
@@ -218,7 +219,7 @@ TEST_F(ValueDiskTest, LosesWhatCannotBeReadHereAndAhead) {
 
 TEST_F(ValueDiskTest, NoticesADamagedFile) {
   const auto disk = open();
-  const auto copy = disk->put(numbers().storage());
+  const auto copy = DiskCopy::of(disk, numbers().storage());
   copy->finish_writing();
   ASSERT_EQ(value_files().size(), 1u);
   std::fstream file(value_files()[0], std::ios::in | std::ios::out | std::ios::binary);
@@ -232,7 +233,7 @@ TEST_F(ValueDiskTest, NoticesADamagedFile) {
 TEST_F(ValueDiskTest, RemovesWhatAKilledProcessLeft) {
   const int code = in_child([this] {
     const auto disk = open();
-    const auto copy = disk->put(numbers().storage());
+    const auto copy = DiskCopy::of(disk, numbers().storage());
     copy->finish_writing();
     ::_exit(static_cast<int>(value_files().size()));  // without an end
     return 0;
@@ -248,21 +249,21 @@ TEST_F(ValueDiskTest, ServesTheChildOfAForkInTheMiddleOfAWrite) {
   const auto wait = go_on.get_future().share();
   const auto disk = open();
   const at::Tensor x = numbers();
-  const auto there = disk->put(x.storage());
+  const auto there = DiskCopy::of(disk, x.storage());
   there->finish_writing();
   const int created = files.count(FileOperation::create);
   const pid_t parent = ::getpid();
   files.before = [&](FileOperation operation, auto&) {
     if (operation == FileOperation::create && ::getpid() == parent) wait.wait();
   };
-  const auto under_way = disk->put(x.storage());
+  const auto under_way = DiskCopy::of(disk, x.storage());
   while (files.count(FileOperation::create) == created) {
   }
   const int code = in_child([&] {
     if (!same(there->contents(), x)) return 1;  // of the parent's
     under_way->finish_writing();
     if (!under_way->usable() || !same(under_way->contents(), x)) return 2;
-    const auto own = disk->put(x.storage());
+    const auto own = DiskCopy::of(disk, x.storage());
     own->finish_writing();
     return same(own->contents(), x) ? 0 : 3;
   });

@@ -1,0 +1,104 @@
+#include "torch/disk_copy.h"
+
+#include <utility>
+
+#include "reprise/store/store.h"
+#include "torch/arbiter.h"
+#include "torch/clock.h"
+#include "torch/libtorch.h"
+#include "torch/meter.h"
+
+namespace reprise::internal {
+
+std::shared_ptr<const DiskCopy> DiskCopy::of(std::shared_ptr<ValueDisk> disk, c10::Storage storage) {
+  return std::shared_ptr<const DiskCopy>(new DiskCopy(std::move(disk), std::move(storage)));
+}
+
+DiskCopy::DiskCopy(std::shared_ptr<ValueDisk> disk, c10::Storage storage)
+    : disk_(std::move(disk)), transfer_(disk_->put(std::move(storage))) {}
+
+DiskCopy::~DiskCopy() {
+  disk_->forget(*transfer_);
+  if (disk_.use_count() == 1) Arbiter::discard_all(std::move(disk_));  // its files go with it: not under the lock
+}
+
+DiskCopy::State DiskCopy::state() const {
+  const std::lock_guard lock(disk_->mutex_);
+  return transfer_->state;
+}
+
+bool DiskCopy::usable() const {
+  return state() != State::lost;
+}
+
+bool DiskCopy::is_being_written() const {
+  const State now = state();
+  return now == State::to_write || now == State::writing;
+}
+
+bool DiskCopy::fetched() const {
+  const State now = state();
+  return now == State::to_read || now == State::reading || now == State::arrived;
+}
+
+void DiskCopy::finish_writing() const {
+  Arbiter::expect_free("a value is written to disk");
+  ValueDisk::Lock lock(disk_->mutex_);
+  if (transfer_->unwritten()) disk_->finish_writing(*transfer_, lock);
+}
+
+void DiskCopy::fetch() const {
+  if (state() != State::there) return;
+  c10::Storage memory = libtorch::new_storage(transfer_->bytes);
+  if (meter::Header* const header = meter::header_of(*memory.unsafeGetStorageImpl())) meter::track(*header);
+  const std::lock_guard lock(disk_->mutex_);
+  if (transfer_->state != State::there) return;
+  transfer_->memory = std::move(memory);
+  transfer_->state = State::to_read;
+  disk_->begin(*transfer_, false);
+}
+
+void DiskCopy::give_up_fetched() const {
+  c10::Storage memory;
+  {
+    const std::lock_guard lock(disk_->mutex_);
+    memory = transfer_->give_up_fetched();
+  }
+  Arbiter::discard(std::move(memory));
+}
+
+c10::Storage DiskCopy::contents() const {
+  Arbiter::expect_free("a value is read from disk");
+  std::shared_ptr<ValueFile> file;
+  {
+    ValueDisk::Lock lock(disk_->mutex_);
+    disk_->finish_reading(*transfer_, lock);
+    if (transfer_->state == State::lost) throw DiskError(transfer_->error);
+    if (transfer_->state == State::arrived) {
+      transfer_->state = State::there;
+      return std::exchange(transfer_->memory, c10::Storage());
+    }
+    if (transfer_->memory) return transfer_->memory;
+    file = transfer_->file;
+  }
+  return read_here(*file);
+}
+
+c10::Storage DiskCopy::read_here(const ValueFile& file) const {
+  c10::Storage memory = libtorch::new_storage(transfer_->bytes);
+  const double start = wall_microseconds();
+  try {
+    file.read(transfer_->key(), DiskTransfer::bytes_to(memory));
+  } catch (const DiskError& error) {
+    const std::lock_guard lock(disk_->mutex_);
+    disk_->fail(*transfer_, error.what());
+    throw;
+  }
+  const double microseconds = wall_microseconds() - start;
+  const std::lock_guard lock(disk_->mutex_);
+  disk_->account_.got(transfer_->bytes, microseconds);
+  disk_->account_.waited(microseconds);
+  return memory;
+}
+
+}  // namespace reprise::internal
