@@ -21,7 +21,7 @@ def test_everything_is_forgotten_and_rebuilt_with_the_same_bits(name):
 def test_within_a_budget_the_bits_are_the_same_and_the_peak_is_kept(name):
     make, share = models.ALL[name]
     plain = train(make)
-    session = reprise.Session(plain.budget(share), planning_seconds=1)
+    session = reprise.Session(plain.budget(share), planning_seconds=0.2)
     within = train(make, session)
     assert within.steps == plain.steps
     assert max(within.peaks) <= session.budget < plain.peak
