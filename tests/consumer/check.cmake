@@ -37,7 +37,8 @@ if(way STREQUAL "pkgconfig")
   return()
 endif()
 
-set(options -G ${generator} -D CMAKE_BUILD_TYPE=${config} -D CMAKE_CXX_COMPILER=${compiler}
+# What is compiled to be run once is compiled quickly.
+set(options -G ${generator} -D CMAKE_BUILD_TYPE=${config} -D CMAKE_CXX_FLAGS_RELEASE=-O0 -D CMAKE_CXX_COMPILER=${compiler}
     -D CMAKE_CXX_COMPILER_LAUNCHER=${launcher} -D REPRISE_TORCH=${torch} -D Torch_DIR=${torch_folder})
 if(way STREQUAL "installed")
   step(${CMAKE_COMMAND} --install ${build} --config ${config} --prefix ${work}/prefix)
