@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "torch/meter.h"
 #include "torch/observations.h"
 #include "torch/period.h"
 
@@ -15,6 +16,9 @@ namespace reprise::internal {
 
 class Journal {
  public:
+  // Of what happens at the place of this meter.
+  explicit Journal(Meter& meter = meter::cpu()) : meter_(meter) {}
+
   // ---- what is written down ----
   // Everything, from the first moment.
   void observe();
@@ -86,6 +90,7 @@ class Journal {
   void see_releases(std::size_t values, Held&& held);
   void take_over_other_bytes(const Period& left);
 
+  Meter& meter_;
   bool observing_ = false, measuring_ = false, measuring_other_ = false;
   const char* unplannable_ = nullptr;
   bool lost_count_ = false;

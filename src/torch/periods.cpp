@@ -68,7 +68,7 @@ std::shared_ptr<Recording> Periods::begin(std::shared_ptr<Period> followed) {
   rules_->smallest(smallest());
   auto recording = std::make_shared<Recording>(rules_, std::move(followed), first_in_step_);
   if (const auto& period = recording->period()) {
-    process().steps().reserve(recording->plan() ? 0 : largest_packed(period->seen));
+    process().steps().reserve(rules_->place(), recording->plan() ? 0 : largest_packed(period->seen));
   }
   return recording;
 }

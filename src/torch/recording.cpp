@@ -22,6 +22,7 @@ constexpr Bytes smallest_packed = 4 << 10;
 Recording::Recording(std::shared_ptr<Rules> rules, std::shared_ptr<Recipes> followed)
     : rules_(std::move(rules)),
       course_(std::move(followed)),
+      journal_(rules_->place().meter()),
       values_(course_, journal_, *rules_, rules_->may_forget()),
       rebuilding_before_(rules_->counters().rebuilding()) {
   const Arbiter lock;
@@ -153,7 +154,7 @@ void Recording::observe_form(Id value, const c10::StorageImpl& storage, at::Scal
   if (journal_.knows_form_of(value) || values_.bytes(value) < smallest_packed) return;
   const auto form = form_of_contents(storage, dtype);
   journal_.packs(value, form);
-  if (form) process().steps().reserve_at_least(meter::counted(form->bytes()));
+  if (form) process().steps().reserve_at_least(rules_->place(), meter::counted(form->bytes()));
 }
 
 void Recording::detach(SavedTensor& saved) {

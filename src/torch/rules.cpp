@@ -2,11 +2,13 @@
 
 #include "torch/arbiter.h"
 #include "torch/libtorch.h"
+#include "torch/process.h"
 
 namespace reprise::internal {
 
 Rules::Rules(const SessionOptions& options)
-    : verify_(options.verify),
+    : place_(process().places().cpu()),
+      verify_(options.verify),
       pack_(options.pack),
       forget_everything_(options.forget_everything),
       policy_(options.policy),
