@@ -1,6 +1,7 @@
 #include "torch/meter.h"
 
 #include <algorithm>
+#include <exception>
 
 namespace reprise::internal {
 namespace {
@@ -70,6 +71,17 @@ bool Meter::charge(Bytes bytes) {
     refused += freed ? 0 : 1;
   }
   return reserve_within(bytes, limit());
+}
+
+bool Meter::press_further(Bytes bytes) {
+  const meter::Pressure press = callbacks_of_all.pressure.load(std::memory_order_acquire);
+  if (!press || limit() == meter::unlimited) return false;
+  const Bytes before = live();
+  try {
+    (void)press(*this, ceiling() - before + bytes);
+  } catch (const std::exception&) {  // not so many, but perhaps some
+  }
+  return live() < before;
 }
 
 // ---- for tests -----------------------------------------------------------------------------------------------------

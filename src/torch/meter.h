@@ -68,9 +68,12 @@ std::pair<Pressure, Death> callbacks(Pressure, Death);
 // The bytes of one place. Never destroyed: tensors are made before main and outlive it.
 class Meter {
  public:
-  constexpr Meter() = default;
+  // `place`: the device, as LibTorch calls it.
+  constexpr explicit Meter(const char* place) : place_(place) {}
   Meter(const Meter&) = delete;
   Meter& operator=(const Meter&) = delete;
+
+  [[nodiscard]] const char* place() const { return place_; }
 
   // ---- counting ----
   [[nodiscard]] Bytes live() const { return counters_.live.load(relaxed); }
@@ -114,6 +117,9 @@ class Meter {
       return now;
     return press_and_reserve(bytes);
   }
+  // They fit, but there is no memory for them in one piece: presses for as many beyond all that fits. False: nothing
+  // went.
+  [[nodiscard]] bool press_further(Bytes bytes);
   // They are allocated: `live_now` is what reserving them returned.
   void allocated(Bytes live_now) {
     raise(counters_.peak, live_now);
@@ -161,6 +167,7 @@ class Meter {
   }
   Bytes press_and_reserve(Bytes bytes);
 
+  const char* const place_;
   Counters counters_;
   Settings settings_;
 };
@@ -176,6 +183,13 @@ inline void untrack(Header& header) {
 
 // The header of a storage's memory; nullptr if it came from elsewhere (from_blob, another allocator) or is empty.
 [[nodiscard]] Header* header_of(const c10::StorageImpl&);
+
+// Whether the memory is not the CPU's: the header is not in front of it, and its contents cannot be read.
+[[nodiscard]] bool is_far(const Header&);
+// What there is room for behind the header, or without.
+[[nodiscard]] inline std::size_t bytes_of_contents(const Header& header) {
+  return static_cast<std::size_t>(header.bytes) - (is_far(header) ? 0 : sizeof(Header));
+}
 
 // A storage of its own for memory that is about to be freed: for the death callback.
 [[nodiscard]] c10::Storage take(Header&, std::size_t bytes);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "torch/far_memory.h"
 #include "torch/heap.h"
 #include "torch/meter.h"
 #include "torch/running_libtorch.h"
@@ -30,7 +31,7 @@ struct alignas(64) Settings {
   std::atomic<int> filling{0};           // threads that want fresh memory filled
 };
 // Constant from the start: tensors are made before main.
-constinit Meter cpu_meter;
+constinit Meter cpu_meter("cpu");
 constinit Settings settings;
 
 [[noreturn]] void no_memory(const char* why, Bytes bytes) {
@@ -128,11 +129,17 @@ Header* header_of(const c10::StorageImpl& storage) {
   // Nothing is changed. The other accessors throw for storages whose data nobody may touch.
   const c10::DataPtr& pointer = const_cast<c10::StorageImpl&>(storage)._mutable_data_ptr_no_checks();
   void* const data = pointer.get_context();
-  if (data == nullptr || pointer.get_deleter() != &free_memory) return nullptr;
-  return static_cast<Header*>(data) - 1;
+  if (data == nullptr) return nullptr;
+  if (pointer.get_deleter() == &free_memory) return static_cast<Header*>(data) - 1;
+  return storage.device_type() == c10::DeviceType::CPU ? nullptr : far::find(pointer);
+}
+
+bool is_far(const Header& header) {
+  return header.meter != &cpu_meter;
 }
 
 c10::Storage take(Header& header, std::size_t bytes) {
+  if (is_far(header)) return far::take(header, bytes);
   void* const data = &header + 1;
   untrack(header);
   return {c10::Storage::use_byte_size_t(), bytes,

@@ -9,7 +9,7 @@ namespace reprise::internal {
 void OpenSteps::open(const Rules& rules) {
   const Place& place = rules.place();
   if (count(place) == 0) {
-    place.meter().mark_peak();
+    place.begin();
     at_[&place] = {place.meter().other(), 0};
   }
   open_.push_back(&rules);

@@ -8,6 +8,7 @@
 #include "reprise/torch/errors.h"
 #include "torch/arbiter.h"
 #include "torch/error_door.h"
+#include "torch/far_fingerprints.h"
 #include "torch/meter.h"
 #include "torch/process.h"
 #include "torch/recording.h"
@@ -33,6 +34,7 @@ std::string under_way(const Recording& r) {
 
 [[noreturn]] void throw_budget_error(Meter& meter, Bytes wanted) {
   BudgetError::Facts facts;
+  facts.place = meter.place();
   facts.budget = meter.limit();
   facts.live = meter.live();
   facts.requested = wanted;
@@ -85,15 +87,19 @@ bool forget_until_it_fits(Meter& meter, Bytes wanted) {
   bool reconsidered = false;
   while (meter.live() + wanted > meter.ceiling()) {
     if (process().disks().settle_next()) continue;
+    bool forgotten = false;
     {
       const Arbiter lock;
-      if (forget_something(meter, reconsidered)) continue;
+      forgotten = forget_something(meter, reconsidered);
     }
-    if (put_away_what_cannot_be_rebuilt(meter)) continue;
-    const Arbiter lock;
-    if (meter.live() + wanted <= meter.limit()) return false;  // into the reserve
-    if (process().disks().give_up_fetched()) continue;
-    if (!forget_the_largest(meter) && !drop_a_packed_copy(meter)) throw_budget_error(meter, wanted);
+    if (!forgotten && !put_away_what_cannot_be_rebuilt(meter)) {
+      const Arbiter lock;
+      if (meter.live() + wanted <= meter.limit()) return false;  // into the reserve
+      if (!process().disks().give_up_fetched() && !forget_the_largest(meter) && !drop_a_packed_copy(meter)) {
+        throw_budget_error(meter, wanted);
+      }
+    }
+    read_fingerprints(meter);
   }
   return true;
 }

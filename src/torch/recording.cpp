@@ -34,12 +34,14 @@ Recording::Recording(std::shared_ptr<Rules> rules, std::shared_ptr<Period> follo
   period_ = std::move(followed);
   if (!period_) {
     journal_.observe();
+    if (!rules_->place().is_cpu()) journal_.measure_late(rules_->place().device());
     return;
   }
   expected_ = expected;
   plan_ = PlanRun::of(*period_, *rules_);
   const bool will_be_planned = rules_->budget() != no_limit && !period_->costs_settled();
   journal_.measure(period_->costs, !period_->costs_settled(), plan_.has_value() || will_be_planned);
+  if (journal_.measuring() && !rules_->place().is_cpu()) journal_.measure_late(rules_->place().device());
 }
 
 Recording::~Recording() {
@@ -125,6 +127,7 @@ void Recording::attach(SavedTensor& saved, Id value, c10::StorageImpl* storage) 
   values_.pending_changed();
   values_.save_now(value);
   if (!values_.rebuildable(value)) {
+    if (!rules_->place().has(*storage)) rules_->counters().on_other_device(values_.bytes(value));
     if (!values_.kept(value)) values_.hold(value, storage);
     return;
   }

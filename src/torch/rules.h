@@ -67,7 +67,8 @@ class Rules {
 
   // ---- exactness ----
   [[nodiscard]] bool verifies(const RecordedValue&) const;
-  // Why this operator is not to be replayed, if a replay found out; nullptr: it may be.
+  // Why this operator is not to be replayed, if a replay found out, or if that is known of accelerators; nullptr: it
+  // may be.
   [[nodiscard]] const char* distrusted(const OperatorInfo&, Id op) const;
   void distrust(const OperatorInfo&, Id op);
 

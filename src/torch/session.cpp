@@ -23,7 +23,8 @@ void check_budget(const Place& place, Bytes budget) {
   if (budget < 0) throw BadOption("[session] option budget is " + std::to_string(budget) + ": it must not be negative");
   if (budget != no_limit && !place.in_charge()) {
     throw BadOption("[session] option budget is " + std::to_string(budget) +
-                    ", but another library has put its own CPU allocator in front of Reprise's meter: bytes can be "
+                    ", but another library has put its own allocator for " + place.name() +
+                    " in front of Reprise's meter: bytes can be "
                     "neither counted nor limited. Only sessions without a budget work beside it");
   }
 }
@@ -56,7 +57,12 @@ Bytes fraction_of_memory(double share) {
 
 Session::Session(SessionOptions options) {
   need_installed();
-  check_budget(process().places().cpu(), options.budget);
+  const Place& place = process().places().at(options.device);
+  check_budget(place, options.budget);
+  if (!place.is_cpu() && !options.disk.folder.empty()) {
+    throw BadOption("[session] option disk: values on " + place.name() +
+                    " cannot go to a disk. Only sessions of the CPU have one");
+  }
   if (options.planning_time.count() < 0) {
     throw BadOption("[session] option planning_time is " + std::to_string(options.planning_time.count()) +
                     " ms: it must not be negative");

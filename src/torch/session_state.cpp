@@ -157,6 +157,7 @@ Summary SessionState::summary() const {
   const Arbiter lock;
   Summary summary = rules_->counters().summary();
   if (options_.budget != no_limit) summary.budget = options_.budget;
+  summary.device = rules_->place().name();
   summary.live = rules_->place().meter().live();
   summary.resident = meter::resident();
   if (process().steps().any_of(*rules_)) {
