@@ -29,8 +29,9 @@ std::string cpu_time(double seconds) {
 std::string headline(const Summary& summary) {
   const std::string name = summary.name.empty() ? "session" : printable(summary.name);
   const std::string steps = summary.steps > 0 ? counted(summary.steps, "step") : "no step yet";
-  if (!summary.budget) return fmt::format("{}: {}, no budget\n", name, steps);
-  return fmt::format("{}: {}, a budget of {}\n", name, steps, format_bytes(*summary.budget));
+  const std::string where = summary.device == "cpu" ? "" : " on " + printable(summary.device);
+  if (!summary.budget) return fmt::format("{}: {}, no budget{}\n", name, steps, where);
+  return fmt::format("{}: {}, a budget of {}{}\n", name, steps, format_bytes(*summary.budget), where);
 }
 
 std::string peaks(const Summary& summary) {

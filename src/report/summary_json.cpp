@@ -25,6 +25,7 @@ std::string json_line(const Summary& summary) {
   const Json json = {{"name", summary.name},
                      {"steps", summary.steps},
                      {"budget_bytes", or_null(summary.budget)},
+                     {"device", summary.device},
                      {"live_bytes", summary.live},
                      {"peak_last_step_bytes", summary.peak_last_step},
                      {"peak_bytes", summary.peak},

@@ -27,7 +27,7 @@ class ArgumentWriter {
       recipes_.constants.push_back(input);
     } else if (input.isTensor() && !libtorch::is_plain(input.toTensor())) {
       argument.kind = Argument::Kind::unknown;
-      recipe_.obstacle = "an argument is not a plain tensor on the CPU";
+      recipe_.obstacle = "an argument is not a plain tensor on a device that is counted";
     } else {
       argument.kind = input.isTensor()       ? Argument::Kind::tensor
                       : input.isTensorList() ? Argument::Kind::tensors
@@ -53,7 +53,7 @@ class ArgumentWriter {
     if (!tensor.defined()) return result;
     result.defined = true;
     if (!libtorch::is_plain(tensor)) {
-      recipe_.obstacle = "an argument is not a plain tensor on the CPU";
+      recipe_.obstacle = "an argument is not a plain tensor on a device that is counted";
       result.plain = false;
       return result;
     }

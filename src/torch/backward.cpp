@@ -1,5 +1,7 @@
 #include "torch/backward.h"
 
+#include <c10/core/AutogradState.h>
+
 #include <optional>
 #include <typeinfo>
 
@@ -100,9 +102,25 @@ WatchedEngine& watched_engine() {
 
 }  // namespace
 
+// Backward of work on an accelerator runs on this thread, too, and not on one that LibTorch has for the device: what is
+// recorded, planned and rebuilt belongs to this one.
+class OnThisThread {
+ public:
+  OnThisThread() : before_(c10::AutogradState::get_tls_state().get_multithreading_enabled()) {
+    c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
+  }
+  ~OnThisThread() { c10::AutogradState::get_tls_state().set_multithreading_enabled(before_); }
+  OnThisThread(const OnThisThread&) = delete;
+  OnThisThread& operator=(const OnThisThread&) = delete;
+
+ private:
+  const bool before_;
+};
+
 // Its members end in the opposite order.
 struct BackwardRun::Inside {
   std::shared_ptr<Recording> recording;
+  std::optional<OnThisThread> on_this_thread;
   std::optional<InBackward> in_backward;
   std::optional<writes::Watch> watch;
 };
@@ -110,6 +128,7 @@ struct BackwardRun::Inside {
 BackwardRun::BackwardRun(bool create_graph) : inside_(std::make_unique<Inside>()) {
   inside_->recording = this_thread().recording;
   const auto& recording = inside_->recording;
+  if (recording && !recording->rules().place().is_cpu()) inside_->on_this_thread.emplace();
   if (recording && !recording->in_backward()) inside_->in_backward.emplace(recording, create_graph);
   if (!create_graph) inside_->watch.emplace();  // else everything is recorded
 }

@@ -44,7 +44,9 @@ void Counters::replays(std::int64_t operators, double microseconds) {
 
 void Counters::kept(const Recipe& recipe, Bytes bytes) {
   this->kept(recipe.info->name,
-             recipe.obstacle ? recipe.obstacle : "its result is not in memory of LibTorch's allocator", bytes);
+             recipe.obstacle ? recipe.obstacle
+                             : "its result is not in memory of the session's device, or not of LibTorch's allocator",
+             bytes);
 }
 
 void Counters::kept(const std::string& what, const char* why, Bytes bytes) {

@@ -29,7 +29,8 @@ thread_local Substitute* under_way = nullptr;
 // An operator that draws may call others that draw: they go on with the same private generator.
 class UnderWay {
  public:
-  explicit UnderWay(const c10::GeneratorImpl* meant) : substitute_{meant, at::detail::createCPUGenerator(), under_way} {
+  explicit UnderWay(const c10::GeneratorImpl& meant)
+      : substitute_{&meant, libtorch::new_generator(meant.device()), under_way} {
     under_way = &substitute_;
   }
   ~UnderWay() { under_way = substitute_.outer; }
@@ -37,9 +38,7 @@ class UnderWay {
   UnderWay& operator=(const UnderWay&) = delete;
 
   [[nodiscard]] const at::Generator& own() const { return substitute_.own; }
-  [[nodiscard]] at::CPUGeneratorImpl& state() const {
-    return *at::check_generator<at::CPUGeneratorImpl>(substitute_.own);
-  }
+  [[nodiscard]] c10::GeneratorImpl& state() const { return *substitute_.own.unsafeGetGeneratorImpl(); }
 
  private:
   Substitute substitute_;
@@ -60,17 +59,47 @@ c10::IValue* generator_in(const c10::OperatorHandle& op, torch::jit::Stack& stac
   return nullptr;
 }
 
+// The device that an operator works on: that of its first tensor that is not the CPU's.
+c10::Device device_of(const c10::IValue& argument) {
+  c10::Device device(c10::DeviceType::CPU);
+  if (argument.isTensor() && argument.toTensor().defined()) device = argument.toTensor().device();
+  if (!argument.isTensorList()) return device;
+  for (const c10::IValue& element : argument.toListRef()) {
+    if (device.is_cpu()) device = device_of(element);
+  }
+  return device;
+}
+c10::Device device_of(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  for (const c10::IValue& argument : torch::jit::last(stack, op.schema().arguments().size())) {
+    if (const c10::Device device = device_of(argument); !device.is_cpu()) return device;
+  }
+  return c10::Device(c10::DeviceType::CPU);
+}
+
+// Held while an operator draws from the generator of a device that it was not given. What it calls is a part of it.
+constinit std::mutex drawing_from_device;
+thread_local bool draws_from_device = false;
+
 }  // namespace
 
 class Watcher {
  public:
   static void call(const c10::OperatorHandle& op, c10::DispatchKeySet below, torch::jit::Stack* stack) {
-    c10::IValue* const argument = generator_in(op, *stack);
-    if (!argument || (!recorder && !player) || libtorch::python_is_below(below)) {
+    if ((!recorder && !player) || draws_from_device || libtorch::python_is_below(below)) {
       return op.redispatchBoxed(below, stack);
     }
-    const at::Generator meant =
-        argument->isGenerator() ? argument->toGenerator() : at::detail::getDefaultCPUGenerator();
+    c10::IValue* const argument = generator_in(op, *stack);
+    const bool is_given = argument && argument->isGenerator();
+    const c10::Device device = is_given ? c10::Device(c10::DeviceType::CPU) : device_of(op, *stack);
+    if (!libtorch::is_counted(device)) {
+      lose_draw();
+      return op.redispatchBoxed(below, stack);
+    }
+    if (!argument) {
+      if (device.is_cpu()) return op.redispatchBoxed(below, stack);  // it calls others that draw
+      return from_device(libtorch::default_generator(device), [&] { op.redispatchBoxed(below, stack); });
+    }
+    const at::Generator meant = is_given ? argument->toGenerator() : libtorch::default_generator(device);
     for (const Substitute* one = under_way; one; one = one->outer) {
       if (one->own.unsafeGetGeneratorImpl() == meant.unsafeGetGeneratorImpl()) return op.redispatchBoxed(below, stack);
       if (one->meant == meant.unsafeGetGeneratorImpl()) {
@@ -78,9 +107,9 @@ class Watcher {
         return op.redispatchBoxed(below, stack);
       }
     }
-    auto* const generator = dynamic_cast<at::CPUGeneratorImpl*>(meant.unsafeGetGeneratorImpl());
-    if (!generator) {
-      for (Recorder* one = recorder; one; one = one->outer_) one->incomplete_ = true;
+    c10::GeneratorImpl& generator = *meant.unsafeGetGeneratorImpl();
+    if (!libtorch::has_state(generator)) {
+      lose_draw();
       return op.redispatchBoxed(below, stack);
     }
     const auto run = [&](const UnderWay& draw) {
@@ -90,16 +119,23 @@ class Watcher {
     if (player) {
       play(*player, generator, run);
     } else {
-      record(*generator, run);
+      record(generator, run);
     }
   }
 
  private:
+  static void lose_draw() {
+    for (Recorder* one = recorder; one; one = one->outer_) one->incomplete_ = true;
+  }
+  static void add_draw(const Draw& draw) {
+    for (Recorder* one = recorder; one; one = one->outer_) one->tape_.push_back(draw);
+  }
+
   template <class Run>
-  static void record(at::CPUGeneratorImpl& generator, const Run& run) {
+  static void record(c10::GeneratorImpl& generator, const Run& run) {
     Arbiter::expect_free("a generator is locked");
     const std::scoped_lock lock(generator.mutex_);
-    const UnderWay draw(&generator);
+    const UnderWay draw(generator);
     Draw seen{libtorch::state_of(generator)};
     libtorch::restore(draw.state(), seen.before);
     // Also after an error: what was drawn until then is drawn.
@@ -107,7 +143,7 @@ class Watcher {
       const libtorch::RandomState after = libtorch::state_of(draw.state());
       libtorch::restore(generator, after);
       seen.after = libtorch::fingerprint(after);
-      for (Recorder* one = recorder; one; one = one->outer_) one->tape_.push_back(seen);
+      add_draw(seen);
     };
     try {
       run(draw);
@@ -118,18 +154,65 @@ class Watcher {
     go_on();
   }
 
-  template <class Run>
-  static void play(Player& from, const c10::GeneratorImpl* meant, const Run& run) {
-    if (from.next_ == from.tape_.size()) {
-      throw OffTheTape("it drew " + std::to_string(from.tape_.size()) + " times and now draws once more");
+  static const Draw& next_of(Player& player) {
+    if (player.next_ == player.tape_.size()) {
+      throw OffTheTape("it drew " + std::to_string(player.tape_.size()) + " times and now draws once more");
     }
-    const Draw& recorded = from.tape_[from.next_++];
+    return player.tape_[player.next_++];
+  }
+  static void check_end(c10::GeneratorImpl& generator, const Draw& recorded) {
+    if (libtorch::fingerprint(libtorch::state_of(generator)) != recorded.after) {
+      throw OffTheTape("it now draws another amount of random numbers");
+    }
+  }
+
+  template <class Run>
+  static void play(Player& from, const c10::GeneratorImpl& meant, const Run& run) {
+    const Draw& recorded = next_of(from);
     const UnderWay draw(meant);
     libtorch::restore(draw.state(), recorded.before);
     run(draw);
-    if (libtorch::fingerprint(libtorch::state_of(draw.state())) != recorded.after) {
-      throw OffTheTape("it now draws another amount of random numbers");
+    check_end(draw.state(), recorded);
+  }
+
+  // An operator that draws from the generator of a device by itself. It locks it, so nobody else can meanwhile.
+  template <class Run>
+  static void from_device(const at::Generator& given, const Run& run) {
+    c10::GeneratorImpl& generator = *given.unsafeGetGeneratorImpl();
+    if (!libtorch::has_state(generator)) {
+      lose_draw();
+      return run();
     }
+    Arbiter::expect_free("a generator is locked");
+    const std::scoped_lock lock(drawing_from_device);
+    struct Inside {
+      Inside() { draws_from_device = true; }
+      ~Inside() { draws_from_device = false; }
+    } const inside;
+    const auto now = locked(generator, [&] { return libtorch::state_of(generator); });
+    if (!player) {
+      run();
+      Draw seen{now};
+      locked(generator, [&] { seen.after = libtorch::fingerprint(libtorch::state_of(generator)); });
+      return add_draw(seen);
+    }
+    struct GoOn {  // also after an error: the program's stream is what it was
+      c10::GeneratorImpl& generator;
+      const libtorch::RandomState& now;
+      ~GoOn() {
+        locked(generator, [&] { libtorch::restore(generator, now); });
+      }
+    } const go_on{generator, now};
+    const Draw& recorded = next_of(*player);
+    locked(generator, [&] { libtorch::restore(generator, recorded.before); });
+    run();
+    locked(generator, [&] { check_end(generator, recorded); });
+  }
+
+  template <class Function>
+  static auto locked(c10::GeneratorImpl& generator, const Function& function) {
+    const std::scoped_lock lock(generator.mutex_);
+    return function();
   }
 };
 
@@ -139,7 +222,7 @@ void on_draw(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit
   Watcher::call(op, keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, libtorch::key_of_draws), stack);
 }
 
-// Operators with a kernel of their own that takes a generator: all others are composed of them.
+// Operators with a kernel of their own that takes a generator, or that draws without: all others are composed of them.
 bool draws(const c10::OperatorHandle& op) {
   using Key = c10::DispatchKey;
   for (const Key composed : {Key::CompositeImplicitAutograd, Key::CompositeExplicitAutograd}) {
@@ -148,7 +231,7 @@ bool draws(const c10::OperatorHandle& op) {
   for (const c10::Argument& argument : op.schema().arguments()) {
     if (is_generator(argument)) return true;
   }
-  return false;
+  return op.hasTag(at::Tag::nondeterministic_seeded);
 }
 
 Interception& interception() {

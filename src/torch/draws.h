@@ -1,14 +1,19 @@
 // Draws: the random numbers of operators, known exactly whoever else draws.
 //
-// Every operator that draws on the CPU comes down to a few whose kernels lock a generator: normal_, bernoulli_,
-// multinomial. While the draws of a thread are watched, such an operator gets a private generator that continues the
-// stream of the one it was meant for. That one is locked meanwhile, as the kernel itself would do, and then goes on
-// from where the private one ended. So the state before and after every draw is known, the program's streams are what
-// they would be, and other threads draw as they always did.
+// Every operator that draws comes down to a few whose kernels lock a generator: normal_, bernoulli_, multinomial. While
+// the draws of a thread are watched, such an operator gets a private generator that continues the stream of the one it
+// was meant for. That one is locked meanwhile, as the kernel itself would do, and then goes on from where the private
+// one ended. So the state before and after every draw is known, the program's streams are what they would be, and other
+// threads draw as they always did.
 //
 // A tape is what one operator drew. To replay the operator is to play its tape: each draw starts from the state that
 // was recorded, in a private generator. No generator that the program can see is touched, and a draw that does not end
 // where the recorded one ended is an error.
+//
+// On accelerators, some operators (native_dropout) draw from the device's generator without having it among their
+// arguments. Then it is that one which is watched, and which is set to the recorded state while a tape is played.
+// Nobody who is watched draws from it in between; a thread that nobody watches may, and then what was drawn is not
+// known.
 //
 // A draw that passes by the dispatcher (a kernel of the user's own that asks the default generator itself) is not seen.
 #pragma once
@@ -51,7 +56,7 @@ class Recorder {
 
   [[nodiscard]] const Tape& tape() const { return tape_; }
   [[nodiscard]] Tape take_tape() { return std::move(tape_); }
-  // Something was drawn that no tape can say: from a generator that is not LibTorch's own for the CPU.
+  // Something was drawn that no tape can say: from a generator whose state is not known.
   [[nodiscard]] bool incomplete() const { return incomplete_; }
 
  private:

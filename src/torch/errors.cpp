@@ -36,8 +36,15 @@ std::string pinned(const std::vector<BudgetError::Pinned>& all) {
 }
 
 std::string sentence(const BudgetError::Facts& facts) {
+  if (!facts.refused.empty()) {
+    return "[budget] the allocator of " + printable(facts.place) + " refuses " + exact(facts.requested) +
+           " that fit the budget of " + exact(facts.budget) + ", with " + std::to_string(facts.live) +
+           " live and nothing left to forget. Leave the device more room than the budget. It says: " +
+           printable(facts.refused);
+  }
   std::string text = "[budget] " + exact(facts.live + facts.requested) + " are needed (" + std::to_string(facts.live) +
                      " live and not forgettable + " + std::to_string(facts.requested) + " requested)" +
+                     (facts.place == "cpu" ? "" : " on " + printable(facts.place)) +
                      (facts.where.empty() ? "" : " in " + printable(facts.where)) + ", the budget is " +
                      exact(facts.budget) + pinned(facts.pinned);
   if (facts.kept_by_policy > 0) {

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "torch/arbiter.h"
+#include "torch/far_fingerprints.h"
 #include "torch/replayer.h"
 
 namespace reprise::internal {
@@ -10,13 +11,16 @@ namespace {
 
 void drop(Recording& recording, Id value, bool needed_again) {
   if (needed_again && recording.rules().disk()) finish_put_for_plan(recording, value);
-  const Arbiter lock;
-  if (PlanRun* const plan = recording.plan()) plan->drop(value);
-  if (needed_again) {
-    recording.values().forget(value);
-  } else {
-    recording.values().release(value);
+  {
+    const Arbiter lock;
+    if (PlanRun* const plan = recording.plan()) plan->drop(value);
+    if (needed_again) {
+      recording.values().forget(value);
+    } else {
+      recording.values().release(value);
+    }
   }
+  read_fingerprints(recording);
 }
 
 void execute(Recording& recording, const Script& script, const Script::Step& step) {

@@ -13,6 +13,7 @@ inline constexpr std::size_t fingerprint_block = 64 << 10;
 
 using Fingerprint = std::vector<std::uint64_t>;
 
+// Of contents on an accelerator: copies them to the host, and waits for that. Not under a lock of ours then.
 [[nodiscard]] Fingerprint fingerprint(const c10::Storage&, const View&);
 // Of these bytes, all of them.
 [[nodiscard]] Fingerprint fingerprint(const void* data, std::size_t bytes);

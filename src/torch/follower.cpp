@@ -165,6 +165,8 @@ void diverge(Recording& recording, const std::string& why, std::optional<std::si
   } else if (left && journal.plannable()) {
     journal.take_over(*left, in_common, values.size(),
                       [&](Id value) { return values.standing(value) != Standing::unmet && values.rebuildable(value); });
+    const Place& place = recording.rules().place();
+    if (!place.is_cpu() && !journal.late()) journal.measure_late(place.device());
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "torch/arbiter.h"
 #include "torch/automatic.h"
+#include "torch/far_memory.h"
 #include "torch/heap.h"
 #include "torch/interception.h"
 #include "torch/operators.h"
@@ -16,7 +17,7 @@
 namespace reprise::internal {
 namespace {
 
-// The first three are held by those who wait for the arbiter, never the other way round; the last four are waited for
+// The first three are held by those who wait for the arbiter, never the other way round; the last five are waited for
 // by those who hold it.
 void before() {
   Interception::lock_for_fork();
@@ -26,11 +27,13 @@ void before() {
   process().operators().lock();
   process().planning().lock();
   process().disks().lock_for_fork();
+  far::lock_for_fork();
   heap::lock_for_fork();
 }
 
 void in_parent() {
   heap::unlock_after_fork();
+  far::unlock_after_fork();
   process().disks().unlock_in_parent();
   process().planning().unlock();
   process().operators().unlock();
@@ -42,6 +45,7 @@ void in_parent() {
 
 void in_child() {
   heap::unlock_after_fork();
+  far::unlock_after_fork();
   process().disks().unlock_in_child();
   process().planning().renew();
   process().operators().unlock();

@@ -39,8 +39,9 @@ bool memory_freed(meter::Header& header) {
   // Its memory has been replaced by now. A value that was rebuilt is bound to another storage, which has its memory.
   const bool held_elsewhere = bound->find(storage.unsafeGetStorageImpl()) == tag.value;
   Values::Freed how;
-  how.contents = &header + 1;
-  how.bytes = std::min(storage.nbytes(), static_cast<std::size_t>(header.bytes) - sizeof(header));
+  how.far = meter::is_far(header);
+  how.contents = how.far ? nullptr : &header + 1;
+  how.bytes = std::min(storage.nbytes(), meter::bytes_of_contents(header));
   how.moved = storage.data() != nullptr;
   how.by_aside = asides() > 0;
   if (!held_elsewhere) {

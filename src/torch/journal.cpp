@@ -3,20 +3,18 @@
 #include <algorithm>
 #include <utility>
 
-#include "torch/meter.h"
-
 namespace reprise::internal {
 
 void Journal::observe() {
   observing_ = measuring_ = measuring_other_ = true;
-  (void)meter::take_other_peak();
+  (void)meter_.take_other_peak();
 }
 
 void Journal::measure(std::vector<float> costs, bool measure_costs, bool measure_other) {
   costs_ = std::move(costs);
   measuring_ = measure_costs;
   measuring_other_ = measure_other;
-  if (measuring_other_) (void)meter::take_other_peak();
+  if (measuring_other_) (void)meter_.take_other_peak();
 }
 
 void Journal::give_up(const char* why) {
@@ -36,10 +34,10 @@ void Journal::begin(ObservedMoment moment) {
   in_event_ = moment.op == no_operator;
   const bool after_event = std::exchange(after_event_, in_event_);
   if (measuring_other_) {
-    Bytes between = meter::take_other_peak();
+    Bytes between = meter_.take_other_peak();
     if (after_event && other_.size() == static_cast<std::size_t>(moment_) && moment_ > 0) {
       other_.back().within = std::max(other_.back().within, between);
-      between = meter::other();
+      between = meter_.other();
     }
     other_.push_back({between, 0});
   }
@@ -54,12 +52,12 @@ void Journal::end_event(float cost) {
 }
 
 void Journal::end_moment(float cost) {
-  if (measuring_other_ && !other_.empty()) other_.back().within = meter::take_other_peak();
+  if (measuring_other_ && !other_.empty()) other_.back().within = meter_.take_other_peak();
   if (observing_ && !seen_.moments.empty()) seen_.moments.back().cost = cost;
 }
 
 void Journal::end_operator() {
-  if (measuring_other_) (void)meter::take_other_peak();
+  if (measuring_other_) (void)meter_.take_other_peak();
 }
 
 void Journal::made(Id value) {

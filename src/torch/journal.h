@@ -5,9 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "torch/late_costs.h"
+#include "torch/meter.h"
 #include "torch/observations.h"
 #include "torch/period.h"
 
@@ -15,11 +18,16 @@ namespace reprise::internal {
 
 class Journal {
  public:
+  // Of what happens at the place of this meter.
+  explicit Journal(Meter& meter = meter::cpu()) : meter_(meter) {}
+
   // ---- what is written down ----
   // Everything, from the first moment.
   void observe();
   // The costs of operators, starting from these, and the other bytes; or not.
   void measure(std::vector<float> costs, bool measure_costs, bool measure_other);
+  // Costs are those that this device will tell.
+  void measure_late(c10::Device device) { late_ = std::make_shared<LateCosts>(device); }
   // Its trace will not be planned, for this reason.
   void give_up(const char* why);
   // The period it followed has been left: what was not observed here was observed there, up to now. Nothing if that
@@ -30,6 +38,8 @@ class Journal {
 
   [[nodiscard]] bool observing() const { return observing_; }
   [[nodiscard]] bool measuring() const { return measuring_; }
+  // nullptr: the host measures, or nobody does. What is in it, not under the lock.
+  [[nodiscard]] LateCosts* late() const { return late_.get(); }
   [[nodiscard]] bool measuring_other() const { return measuring_other_; }
   [[nodiscard]] bool plannable() const { return !unplannable_; }
 
@@ -79,6 +89,7 @@ class Journal {
   [[nodiscard]] const std::vector<float>& costs() const { return costs_; }
   [[nodiscard]] const std::vector<OtherBytes>& other() const { return other_; }
   [[nodiscard]] Observations take_observations();
+  [[nodiscard]] std::shared_ptr<const LateCosts> take_late_costs() { return std::move(late_); }
 
  private:
   void begin(ObservedMoment);
@@ -86,6 +97,7 @@ class Journal {
   void see_releases(std::size_t values, Held&& held);
   void take_over_other_bytes(const Period& left);
 
+  Meter& meter_;
   bool observing_ = false, measuring_ = false, measuring_other_ = false;
   const char* unplannable_ = nullptr;
   bool lost_count_ = false;
@@ -94,6 +106,7 @@ class Journal {
   bool in_event_ = false;     // and has not ended
   Id event_ = 0;              // the moment of the last one
   Observations seen_;
+  std::shared_ptr<LateCosts> late_;
   std::vector<float> costs_;       // by operator, CPU microseconds
   std::vector<OtherBytes> other_;  // by moment, if measured
   float now_ = 0;

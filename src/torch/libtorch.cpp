@@ -1,18 +1,96 @@
 #include "torch/libtorch.h"
 
 #define XXH_INLINE_ALL
+#include <ATen/Context.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/record_function.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/Event.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <xxhash.h>
 
 #include <array>
+#include <cstring>
 
 #include "torch/libtorch_versions.h"
 
 namespace reprise::internal::libtorch {
+namespace {
 
-c10::Storage new_storage(std::size_t bytes) {
-  c10::Allocator* const allocator = c10::GetCPUAllocator();
+// Operators of our own, in the middle of anything: nobody sees them, and they are not changed.
+class Unseen {
+ public:
+  Unseen()
+      : autograd_(c10::autograd_dispatch_keyset_with_ADInplaceOrView),
+        autocast_(c10::autocast_dispatch_keyset),
+        python_(c10::python_ks),
+        ours_(c10::DispatchKeySet({key_of_draws, key_of_writes})),
+        recording_(false) {}
+
+ private:
+  const c10::impl::ExcludeDispatchKeyGuard autograd_, autocast_, python_, ours_;
+  const at::RecordFunctionGuard recording_;
+};
+
+std::uint64_t bit_of_device(c10::Device device) {
+  return bit_of(c10::toBackendComponent(c10::computeDispatchKey(at::kFloat, c10::kStrided, device)));
+}
+
+at::Tensor bytes_in(const c10::Storage& storage) {
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), keys_of(storage, at::kByte),
+                                                               c10::scalarTypeToTypeMeta(at::kByte));
+  tensor.unsafeGetTensorImpl()->set_sizes_contiguous({static_cast<std::int64_t>(storage.nbytes())});
+  return tensor;
+}
+
+}  // namespace
+
+c10::Storage new_storage(std::size_t bytes, c10::Device device) {
+  c10::OptionalDeviceGuard there;
+  if (!device.is_cpu()) there.reset_device(device);
+  c10::Allocator* const allocator = c10::GetAllocator(device.type());
   return c10::Storage(c10::Storage::use_byte_size_t(), bytes, allocator->allocate(bytes), allocator, true);
+}
+
+void copy(const c10::Storage& to, const c10::Storage& from) {
+  if (from.device_type() == c10::DeviceType::CPU) {
+    std::memcpy(to.mutable_data(), from.data(), from.nbytes());
+    return;
+  }
+  const Unseen unseen;
+  bytes_in(to).copy_(bytes_in(from));
+}
+
+std::vector<std::byte> on_host(const c10::Storage& storage) {
+  std::vector<std::byte> bytes(storage.nbytes());
+  const Unseen unseen;
+  at::from_blob(bytes.data(), {static_cast<std::int64_t>(bytes.size())}, at::kByte).copy_(bytes_in(storage));
+  return bytes;
+}
+
+void count_backend(c10::Device device) {
+  counted_backends.fetch_or(bit_of_device(device));
+}
+
+bool is_counted(c10::Device device) {
+  return (counted_backends.load(std::memory_order_relaxed) & bit_of_device(device)) != 0;
+}
+
+c10::Stream current_stream_of_accelerator(c10::Device device) {
+  return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
+}
+
+void use_here(const c10::Storage& storage, const std::optional<c10::Stream>& made_on) {
+  if (!made_on || !storage) return;
+  const c10::impl::VirtualGuardImpl device(made_on->device_type());
+  const c10::Stream here = device.getStream(made_on->device());
+  if (here == *made_on) return;
+  c10::Event made(made_on->device_type());
+  made.record(*made_on);
+  made.block(here);
+  device.recordDataPtrOnStream(storage.data_ptr(), here);
 }
 
 // Python's registrations give the file and the line of the function.
@@ -20,17 +98,50 @@ bool is_python_kernel(const c10::OperatorHandle& handle) {
   return registration_of_kernel(handle).find(".py:") != std::string::npos;
 }
 
-RandomState state_of(at::CPUGeneratorImpl& generator) {
-  return {generator.engine(), generator.next_float_normal_sample(), generator.next_double_normal_sample()};
+bool has_state(c10::GeneratorImpl& generator) try {
+  if (dynamic_cast<at::CPUGeneratorImpl*>(&generator)) return true;
+  if (generator.device().is_cpu()) return false;
+  (void)generator.get_offset();
+  return true;
+} catch (const c10::Error&) {  // it has none
+  return false;
 }
 
-void restore(at::CPUGeneratorImpl& generator, const RandomState& state) {
-  generator.set_engine(state.engine);
-  generator.set_next_float_normal_sample(state.next_float);
-  generator.set_next_double_normal_sample(state.next_double);
+RandomState state_of(c10::GeneratorImpl& given) {
+  if (auto* const generator = dynamic_cast<at::CPUGeneratorImpl*>(&given)) {
+    return CpuRandomState{generator->engine(), generator->next_float_normal_sample(),
+                          generator->next_double_normal_sample()};
+  }
+  return SeedAndOffset{given.current_seed(), given.get_offset()};
 }
 
-std::uint64_t fingerprint(const RandomState& state) {
+void restore(c10::GeneratorImpl& given, const RandomState& state) {
+  if (const auto* const of_device = std::get_if<SeedAndOffset>(&state)) {
+    given.set_current_seed(of_device->seed);
+    given.set_offset(of_device->offset);
+    return;
+  }
+  auto& generator = dynamic_cast<at::CPUGeneratorImpl&>(given);
+  const auto& of_cpu = std::get<CpuRandomState>(state);
+  generator.set_engine(of_cpu.engine);
+  generator.set_next_float_normal_sample(of_cpu.next_float);
+  generator.set_next_double_normal_sample(of_cpu.next_double);
+}
+
+at::Generator default_generator(c10::Device device) {
+  return device.is_cpu() ? at::detail::getDefaultCPUGenerator() : at::globalContext().defaultGenerator(device);
+}
+
+at::Generator new_generator(c10::Device device) {
+  if (device.is_cpu()) return at::detail::createCPUGenerator();
+  return at::globalContext().getAcceleratorHooksInterface(device.type()).getNewGenerator(device.index());
+}
+
+std::uint64_t fingerprint(const RandomState& given) {
+  if (const auto* const of_device = std::get_if<SeedAndOffset>(&given)) {
+    return XXH3_64bits_withSeed(&of_device->offset, sizeof of_device->offset, of_device->seed);
+  }
+  const auto& state = std::get<CpuRandomState>(given);
   const at::mt19937_data_pod engine = state.engine.data();
   // One by one: what lies between members is nobody's.
   const std::array<double, 6> rest{static_cast<double>(engine.left_), static_cast<double>(engine.next_),

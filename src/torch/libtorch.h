@@ -6,9 +6,16 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/Storage.h>
+#include <c10/core/Stream.h>
+#include <c10/core/TensorOptions.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <variant>
+#include <vector>
 
 #include "reprise/trace/trace.h"
 
@@ -29,18 +36,52 @@ using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
 [[nodiscard]] inline c10::Storage share(c10::StorageImpl* storage) {
   return c10::Storage(c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage));
 }
-// A new storage of LibTorch's CPU allocator. May throw BudgetError.
-[[nodiscard]] c10::Storage new_storage(std::size_t bytes);
+// A new storage of LibTorch's allocator for the device. May throw BudgetError.
+[[nodiscard]] c10::Storage new_storage(std::size_t bytes, c10::Device = c10::Device(c10::DeviceType::CPU));
+// Copies all contents to a storage of the same device, on its current stream.
+void copy(const c10::Storage& to, const c10::Storage& from);
+// The contents, where the host can read them. Waits for the device: not under a lock of ours.
+[[nodiscard]] std::vector<std::byte> on_host(const c10::Storage&);
+
+// ---- devices ----
+
+// The keys of a plain tensor with this storage.
+[[nodiscard]] inline c10::DispatchKeySet keys_of(const c10::Storage& storage, at::ScalarType dtype) {
+  if (storage.device_type() == c10::DeviceType::CPU) return c10::DispatchKeySet(c10::DispatchKey::CPU);
+  return c10::DispatchKeySet(c10::computeDispatchKey(dtype, c10::kStrided, storage.device()));
+}
+
+// The backends whose tensors are plain: the CPU, and those of accelerators that are places (place.h).
+[[nodiscard]] constexpr std::uint64_t bit_of(c10::BackendComponent backend) {
+  return std::uint64_t{1} << (static_cast<unsigned>(backend) - 1);  // as in DispatchKeySet::raw_repr
+}
+inline constinit std::atomic<std::uint64_t> counted_backends = bit_of(c10::BackendComponent::CPUBit);
+void count_backend(c10::Device);
+[[nodiscard]] bool is_counted(c10::Device);
+
+// The stream that this thread gives the work of a device to; none: the CPU, which does it at once.
+[[nodiscard]] c10::Stream current_stream_of_accelerator(c10::Device);
+[[nodiscard]] inline std::optional<c10::Stream> current_stream(c10::Device device) {
+  if (device.is_cpu()) return std::nullopt;
+  return current_stream_of_accelerator(device);
+}
+// What this thread gives to the device from now on begins after all that was given to that stream so far; and the
+// memory is not used for anything else before it ends. Nothing if it is the same stream, or none.
+void use_here(const c10::Storage&, const std::optional<c10::Stream>& made_on);
+
+// ---- tensors ----
 
 // Whether the kernel for the CPU is a function written in Python.
 [[nodiscard]] bool is_python_kernel(const c10::OperatorHandle&);
 
-// A dense strided tensor on the CPU that is exactly its bytes: no lazy conjugation, no wrapper, nobody's subclass.
+// A dense strided tensor, on a device that is counted, that is exactly its bytes: no lazy conjugation, no wrapper,
+// nobody's subclass.
 [[nodiscard]] inline bool is_plain(const at::Tensor& tensor) {
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   const c10::DispatchKeySet keys = impl.key_set();
   using Key = c10::DispatchKey;
-  return impl.has_storage() && keys.has(Key::CPU) &&
+  return impl.has_storage() && keys.has(Key::Dense) &&
+         (keys.raw_repr() & counted_backends.load(std::memory_order_relaxed)) != 0 &&
          !keys.has_any(c10::DispatchKeySet(
              {Key::Conjugate, Key::Negative, Key::ZeroTensor, Key::Python, Key::FuncTorchBatched, Key::Functionalize}));
 }
@@ -65,14 +106,24 @@ inline void default_type(at::ScalarType type) {
 inline constexpr c10::DispatchKey key_of_draws = c10::DispatchKey::Fake;
 inline constexpr c10::DispatchKey key_of_writes = c10::DispatchKey::TESTING_ONLY_GenericMode;
 
-// The state of a CPU generator, without a tensor. The generator is private, or locked by the caller.
-struct RandomState {
+// The state of a generator, without a tensor: of LibTorch's own for the CPU, or of an accelerator's, which is a seed
+// and how far it has gone.
+struct CpuRandomState {
   at::mt19937 engine;
   std::optional<float> next_float;
   std::optional<double> next_double;
 };
-[[nodiscard]] RandomState state_of(at::CPUGeneratorImpl&);
-void restore(at::CPUGeneratorImpl&, const RandomState&);
+struct SeedAndOffset {
+  std::uint64_t seed = 0, offset = 0;
+};
+using RandomState = std::variant<CpuRandomState, SeedAndOffset>;
+// False: it is of another kind.
+[[nodiscard]] bool has_state(c10::GeneratorImpl&);
+// The generator is private, or locked by the caller.
+[[nodiscard]] RandomState state_of(c10::GeneratorImpl&);
+void restore(c10::GeneratorImpl&, const RandomState&);
+[[nodiscard]] at::Generator default_generator(c10::Device);
+[[nodiscard]] at::Generator new_generator(c10::Device);
 [[nodiscard]] std::uint64_t fingerprint(const RandomState&);
 
 // Throws what LibTorch throws when a saved tensor was written since it was saved.

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/Allocator.h>
+#include <c10/core/Stream.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>
 #include <torch/version.h>
@@ -16,6 +18,10 @@
 // Whether LibTorch is of this version or a later one.
 #define REPRISE_LIBTORCH_FROM(major, minor) \
   (TORCH_VERSION_MAJOR > (major) || (TORCH_VERSION_MAJOR == (major) && TORCH_VERSION_MINOR >= (minor)))
+
+#if REPRISE_LIBTORCH_FROM(2, 13)
+#include <c10/core/CachingDeviceAllocator.h>
+#endif
 
 namespace reprise::internal::libtorch {
 
@@ -83,6 +89,71 @@ class HooksInFront : public torch::autograd::SavedVariableHooks {
  private:
   const std::unique_ptr<SavedVariableHooks> behind_;
 };
+
+// An allocator of a kind of accelerators that stands in front of another one, which has the memory. Earlier versions
+// than 2.13 have the same by other names, or not at all, and nobody has tried it there: then there is never one below.
+#if REPRISE_LIBTORCH_FROM(2, 13)
+class AllocatorInFront : public c10::DeviceAllocator {
+ public:
+  using Below = c10::DeviceAllocator;
+  // The one there is now; nullptr: none that another one could stand in front of.
+  [[nodiscard]] static Below* below_of(c10::DeviceType type) { return dynamic_cast<Below*>(c10::GetAllocator(type)); }
+
+  explicit AllocatorInFront(Below& below) : below_(below) {}
+
+  bool initialized() override { return below_.initialized(); }
+  void emptyCache(c10::MempoolId_t pool) override { below_.emptyCache(pool); }
+  void recordStream(const c10::DataPtr& memory, c10::Stream stream) override { use_on(memory, stream); }
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override {
+    return below_.getDeviceStats(device);
+  }
+  void resetAccumulatedStats(c10::DeviceIndex device) override { below_.resetAccumulatedStats(device); }
+  void resetPeakStats(c10::DeviceIndex device) override { below_.resetPeakStats(device); }
+  std::pair<std::size_t, std::size_t> getMemoryInfo(c10::DeviceIndex device) override {
+    return below_.getMemoryInfo(device);
+  }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override { below_.copy_data(to, from, bytes); }
+
+ protected:
+  // The memory is used on this stream, too.
+  virtual void use_on(const c10::DataPtr&, c10::Stream) = 0;
+
+  [[nodiscard]] Below& below() { return below_; }
+  void tell_below(const c10::DataPtr& memory, c10::Stream stream) { below_.recordStream(memory, stream); }
+  // What it has handed out; and what was freed, but may be in use on another stream.
+  [[nodiscard]] std::int64_t handed_out(c10::DeviceIndex device) {
+    return below_.getDeviceStats(device).allocated_bytes[all].current;
+  }
+  [[nodiscard]] std::int64_t waiting(c10::DeviceIndex device) {
+    const auto stats = below_.getDeviceStats(device);
+    return stats.active_bytes[all].current - stats.allocated_bytes[all].current;
+  }
+
+ private:
+  static constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  Below& below_;
+};
+#else
+class AllocatorInFront : public c10::Allocator {
+ public:
+  using Below = c10::Allocator;
+  [[nodiscard]] static Below* below_of(c10::DeviceType) { return nullptr; }
+
+  explicit AllocatorInFront(Below& below) : below_(below) {}
+  virtual void emptyCache(std::pair<std::uint64_t, std::uint64_t>) {}
+  void copy_data(void* to, const void* from, std::size_t bytes) const override { below_.copy_data(to, from, bytes); }
+
+ protected:
+  virtual void use_on(const c10::DataPtr&, c10::Stream) = 0;
+  [[nodiscard]] Below& below() { return below_; }
+  void tell_below(const c10::DataPtr&, c10::Stream) {}
+  [[nodiscard]] std::int64_t handed_out(c10::DeviceIndex) { return 0; }
+  [[nodiscard]] std::int64_t waiting(c10::DeviceIndex) { return 0; }
+
+ private:
+  Below& below_;
+};
+#endif
 
 // Where the kernel for the CPU was registered: the file and the line, and more.
 [[nodiscard]] inline std::string registration_of_kernel(const c10::OperatorHandle& handle) {

@@ -12,6 +12,7 @@
 #include "reprise/trace/files.h"
 #include "torch/fake_run.h"
 #include "torch/measure_in_copy.h"
+#include "torch/session_state.h"
 #include "torch/thread_state.h"
 
 namespace reprise {
@@ -115,6 +116,10 @@ Measurement internal::measure_in_copy(const std::function<void()>& train, const 
 }
 
 Measurement Session::measure(const std::function<void()>& train) const {
+  if (const Place& place = state_->rules().place(); !place.is_cpu()) {
+    throw BadOption(std::string(measuring) + "a step on " + place.name() +
+                    " cannot be run without its memory, only one on the CPU");
+  }
   return measure_in_copy(train, &fork);
 }
 

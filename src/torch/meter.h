@@ -1,16 +1,19 @@
-// The meter: LibTorch's CPU allocator for the whole process, there from the moment the library is loaded.
+// The meter: the bytes of a place (place.h), counted and limited. That of the CPU is LibTorch's CPU allocator for the
+// whole process, there from the moment the library is loaded.
 //
-// Every allocation carries a 64 byte header with its exact size, so the bytes are known before they are allocated and
-// after. Bytes are reserved by compare-and-swap before they are allocated: two threads cannot pass the limit together.
-// When a request does not fit, the pressure callback is asked to free something; it may only free, never run an
-// operator. When it cannot, the request fails before the first byte over.
+// Every allocation has a header with its exact size, on the CPU in front of the memory, so the bytes are known before
+// they are allocated and after. Bytes are reserved by compare-and-swap before they are allocated: two threads cannot
+// pass the limit together. When a request does not fit, the pressure callback is asked to free something; it may only
+// free, never run an operator. When it cannot, the request fails before the first byte over.
 //
 // An allocation may carry a tag: the value it holds, and of which recording. When it dies, the death callback is told.
 // `tracked` bytes are those of tagged allocations that a plan accounts for; live minus tracked are the other bytes.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <utility>
 
 #include "reprise/trace/trace.h"
@@ -20,11 +23,16 @@ struct Storage;
 struct StorageImpl;
 }  // namespace c10
 
-namespace reprise::internal::heap {
+namespace reprise::internal {
+
+class Meter;
+namespace heap {
 struct Block;
 }
 
-namespace reprise::internal::meter {
+namespace meter {
+
+inline constexpr Bytes unlimited = INT64_MAX;
 
 // Whose bytes these are. Zero: nobody's. Written under the arbiter's lock, read by the death callback.
 struct Tag {
@@ -33,8 +41,9 @@ struct Tag {
 };
 
 struct alignas(64) Header {
-  Bytes bytes = 0;  // with the header
+  Bytes bytes = 0;  // with the header, where it is in front
   Tag tag;
+  Meter* meter = nullptr;  // that counts them
   bool tracked = false;
   bool reported = false;  // to LibTorch's profiler
   // The heap's: where the memory came from.
@@ -43,59 +52,201 @@ struct alignas(64) Header {
 };
 static_assert(sizeof(Header) == 64);
 
-// What an allocation of n bytes counts: the header, and n rounded up to 64.
-[[nodiscard]] constexpr Bytes counted(std::size_t n) {
-  return n == 0 ? 0 : static_cast<Bytes>((n + 63) & ~std::size_t{63}) + 64;
+// Called on the allocating thread with the bytes that it wants of a place. Frees what it can; true: try again, false:
+// nothing left. It may throw instead, and the allocation fails with that.
+using Pressure = bool (*)(Meter&, Bytes wanted);
+// Called on the thread that frees tagged memory, before it is freed. True: it is not freed, somebody has taken it. Must
+// not throw.
+using Death = bool (*)(Header&);
+// Of all places. Returns the former ones.
+std::pair<Pressure, Death> callbacks(Pressure, Death);
+// Asks the death callback, if the memory is tagged.
+[[nodiscard]] bool is_taken(Header&);
+
+}  // namespace meter
+
+// The bytes of one place. Never destroyed: tensors are made before main and outlive it.
+class Meter {
+ public:
+  // `place`: the device, as LibTorch calls it.
+  constexpr explicit Meter(const char* place) : place_(place) {}
+  Meter(const Meter&) = delete;
+  Meter& operator=(const Meter&) = delete;
+
+  [[nodiscard]] const char* place() const { return place_; }
+
+  // ---- counting ----
+  [[nodiscard]] Bytes live() const { return counters_.live.load(relaxed); }
+  [[nodiscard]] Bytes tracked() const { return counters_.tracked.load(relaxed); }
+  [[nodiscard]] Bytes other() const { return live() - tracked(); }
+  void track(meter::Header&);  // no effect if it is already
+  void untrack(meter::Header&);
+
+  // The most that was live since the last mark; sets the mark to now.
+  [[nodiscard]] Bytes peak() const { return counters_.peak.load(relaxed); }
+  void mark_peak() { counters_.peak.store(live(), relaxed); }
+
+  // The largest of the other bytes since the last call, now included.
+  [[nodiscard]] Bytes take_other_peak();
+  // As if so many had been seen since.
+  void raise_other_peak(Bytes bytes) { raise(counters_.other_peak, bytes); }
+
+  // ---- limiting ----
+  // Requests beyond `limit` bytes live press; with `reserve` a part of it is kept free for `charge`, and for a request
+  // that would fail otherwise.
+  void limit(Bytes limit, Bytes reserve);
+  [[nodiscard]] Bytes limit() const { return settings_.limit.load(relaxed); }
+  // What tensors may have of it: the limit without the reserve.
+  [[nodiscard]] Bytes ceiling() const { return settings_.ceiling.load(relaxed); }
+
+  // Bytes of our own that count but are not tensors (packed values). Never presses, may use the reserve; false: no
+  // room.
+  [[nodiscard]] bool charge(Bytes);
+  void discharge(Bytes bytes) { counters_.live.fetch_sub(bytes, relaxed); }
+
+  // ---- for the allocator of the place ----
+  // One more is asked for. Throws std::bad_alloc if it is the one that shall fail.
+  void begin_allocation() {
+    if (counters_.allocations.fetch_add(1, relaxed) == settings_.fails_at.load(relaxed)) [[unlikely]]
+      throw std::bad_alloc();
+  }
+  // Adds bytes to the live ones, which are not allocated yet, and returns what is live with them, as no other thread
+  // gets it. Presses if they do not fit; zero: they do not. Throws what the pressure throws.
+  [[nodiscard]] Bytes reserve(Bytes bytes) {
+    if (const Bytes now = reserve_within(bytes, ceiling()); now != 0) [[likely]]
+      return now;
+    return press_and_reserve(bytes);
+  }
+  // They fit, but there is no memory for them in one piece: presses for as many beyond all that fits. False: nothing
+  // went.
+  [[nodiscard]] bool press_further(Bytes bytes);
+  // They are allocated: `live_now` is what reserving them returned.
+  void allocated(Bytes live_now) {
+    raise(counters_.peak, live_now);
+    raise(counters_.other_peak, live_now - tracked());
+  }
+  // This memory is about to be freed; and its bytes are free, after everything else: another thread may take them the
+  // moment they are.
+  void begin_freeing(const meter::Header& header) {
+    if (header.tracked) counters_.tracked.fetch_sub(header.bytes, relaxed);
+  }
+  void freed(Bytes bytes) { counters_.live.fetch_sub(bytes, relaxed); }
+
+  // ---- for tests ----
+  // After this many more allocations one fails with std::bad_alloc, once: 0 is the next one; -1: none.
+  void fail_after(std::int64_t allocations);
+  [[nodiscard]] std::uint64_t allocations() const { return counters_.allocations.load(relaxed); }
+
+ private:
+  static constexpr auto relaxed = std::memory_order_relaxed;
+
+  // What every allocation writes, apart from what it only reads: a thread that allocates takes the first line away from
+  // the others, never the second.
+  struct alignas(64) Counters {
+    std::atomic<Bytes> live{0}, tracked{0}, peak{0}, other_peak{0};
+    std::atomic<std::uint64_t> allocations{0};
+  };
+  struct alignas(64) Settings {
+    std::atomic<Bytes> limit{meter::unlimited};
+    std::atomic<Bytes> ceiling{meter::unlimited};  // of tensors: the limit without the reserve
+    std::atomic<std::uint64_t> fails_at{UINT64_MAX};
+  };
+
+  static void raise(std::atomic<Bytes>& highest, Bytes bytes) {
+    Bytes before = highest.load(relaxed);
+    while (bytes > before && !highest.compare_exchange_weak(before, bytes, relaxed)) {
+    }
+  }
+  // Zero: they do not fit.
+  Bytes reserve_within(Bytes bytes, Bytes most) {
+    Bytes before = live();
+    do {
+      if (bytes > most - before) return 0;
+    } while (!counters_.live.compare_exchange_weak(before, before + bytes, relaxed));
+    return before + bytes;
+  }
+  Bytes press_and_reserve(Bytes bytes);
+
+  const char* const place_;
+  Counters counters_;
+  Settings settings_;
+};
+
+namespace meter {
+
+inline void track(Header& header) {
+  header.meter->track(header);
+}
+inline void untrack(Header& header) {
+  header.meter->untrack(header);
 }
 
 // The header of a storage's memory; nullptr if it came from elsewhere (from_blob, another allocator) or is empty.
 [[nodiscard]] Header* header_of(const c10::StorageImpl&);
 
-// ---- counting ------------------------------------------------------------------------------------------------------
-
-[[nodiscard]] Bytes live();
-[[nodiscard]] Bytes tracked();
-[[nodiscard]] Bytes other();  // live - tracked
-void track(Header&);          // no effect if it is already
-void untrack(Header&);
-
-// The most that was live since the last mark; sets the mark to now.
-[[nodiscard]] Bytes peak();
-void mark_peak();
-
-// The largest of the other bytes since the last call, now included.
-[[nodiscard]] Bytes take_other_peak();
-// As if so many had been seen since.
-void raise_other_peak(Bytes);
-
-// ---- limiting ------------------------------------------------------------------------------------------------------
-
-inline constexpr Bytes unlimited = INT64_MAX;
-
-// Requests beyond `limit` bytes live press; with `reserve` a part of it is kept free for `charge`, and for a request
-// that would fail otherwise. Freed memory goes back to the system as far as the process would have more resident than
-// this, and a sixty-fourth part, for tensors.
-void limit(Bytes limit, Bytes reserve = 0);
-[[nodiscard]] Bytes limit();
-// What tensors may have of it: the limit without the reserve.
-[[nodiscard]] Bytes ceiling();
-
-// Called on the allocating thread with the bytes it wants. Frees what it can; true: try again, false: nothing left. It
-// may throw instead, and the allocation fails with that.
-using Pressure = bool (*)(Bytes wanted);
-// Called on the thread that frees tagged memory, before it is freed. True: it is not freed, somebody has taken it. Must
-// not throw.
-using Death = bool (*)(Header&);
-std::pair<Pressure, Death> callbacks(Pressure, Death);  // returns the former ones
+// Whether the memory is not the CPU's: the header is not in front of it, and its contents cannot be read.
+[[nodiscard]] bool is_far(const Header&);
+// What there is room for behind the header, or without.
+[[nodiscard]] inline std::size_t bytes_of_contents(const Header& header) {
+  return static_cast<std::size_t>(header.bytes) - (is_far(header) ? 0 : sizeof(Header));
+}
 
 // A storage of its own for memory that is about to be freed: for the death callback.
 [[nodiscard]] c10::Storage take(Header&, std::size_t bytes);
 
-// Bytes of our own that count but are not tensors (packed values). Never presses, may use the reserve; false: no room.
-[[nodiscard]] bool charge(Bytes);
-void discharge(Bytes);
+// ---- the CPU -------------------------------------------------------------------------------------------------------
 
-// ---- the process ---------------------------------------------------------------------------------------------------
+[[nodiscard]] Meter& cpu();
+
+// What an allocation of n bytes counts: the header, and n rounded up to 64.
+[[nodiscard]] constexpr Bytes counted(std::size_t n) {
+  return n == 0 ? 0 : static_cast<Bytes>((n + 63) & ~std::size_t{63}) + 64;
+}
+
+// Its meter, in short.
+[[nodiscard]] inline Bytes live() {
+  return cpu().live();
+}
+[[nodiscard]] inline Bytes tracked() {
+  return cpu().tracked();
+}
+[[nodiscard]] inline Bytes other() {
+  return cpu().other();
+}
+[[nodiscard]] inline Bytes peak() {
+  return cpu().peak();
+}
+inline void mark_peak() {
+  cpu().mark_peak();
+}
+[[nodiscard]] inline Bytes take_other_peak() {
+  return cpu().take_other_peak();
+}
+inline void raise_other_peak(Bytes bytes) {
+  cpu().raise_other_peak(bytes);
+}
+[[nodiscard]] inline bool charge(Bytes bytes) {
+  return cpu().charge(bytes);
+}
+inline void discharge(Bytes bytes) {
+  cpu().discharge(bytes);
+}
+inline void fail_after(std::int64_t allocations) {
+  cpu().fail_after(allocations);
+}
+[[nodiscard]] inline std::uint64_t allocations() {
+  return cpu().allocations();
+}
+
+// Freed memory goes back to the system, too, as far as the process would have more resident than the limit, and a
+// sixty-fourth part, for tensors.
+void limit(Bytes limit, Bytes reserve = 0);
+[[nodiscard]] inline Bytes limit() {
+  return cpu().limit();
+}
+[[nodiscard]] inline Bytes ceiling() {
+  return cpu().ceiling();
+}
 
 // Whether LibTorch asks this allocator now; another library may have put its own in front.
 [[nodiscard]] bool in_charge();
@@ -110,8 +261,6 @@ void give_back();
 // Resident bytes of this process, as the system sees them.
 [[nodiscard]] Bytes resident();
 
-// ---- contents ------------------------------------------------------------------------------------------------------
-
 // While it exists, memory that this thread allocates has this byte everywhere: what an operator leaves unwritten shows.
 class FilledMemory {
  public:
@@ -124,10 +273,5 @@ class FilledMemory {
   const int before_;
 };
 
-// ---- for tests -----------------------------------------------------------------------------------------------------
-
-// After this many more allocations one fails with std::bad_alloc, once: 0 is the next one; -1: none.
-void fail_after(std::int64_t allocations);
-[[nodiscard]] std::uint64_t allocations();
-
-}  // namespace reprise::internal::meter
+}  // namespace meter
+}  // namespace reprise::internal

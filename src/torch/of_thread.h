@@ -10,26 +10,26 @@ namespace reprise::internal {
 // tells apart objects of the same type.
 template <class T, class Tag = T>
 T& of_thread() {
-  struct Place {
+  struct Slot {
     T* object = nullptr;
     bool over = false;
   };
   // Of types that need not be destroyed, so it is there as long as the thread is.
-  static constinit thread_local Place place;
-  if (!place.object) [[unlikely]] {
-    place.object = new T;
-    if (!place.over) {
+  static constinit thread_local Slot slot;
+  if (!slot.object) [[unlikely]] {
+    slot.object = new T;
+    if (!slot.over) {
       struct End {
         ~End() {
-          place.over = true;
-          delete std::exchange(place.object, nullptr);
+          slot.over = true;
+          delete std::exchange(slot.object, nullptr);
         }
       };
       static thread_local End end;
       (void)end;
     }
   }
-  return *place.object;
+  return *slot.object;
 }
 
 }  // namespace reprise::internal

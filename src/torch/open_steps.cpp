@@ -2,56 +2,68 @@
 
 #include <algorithm>
 
-#include "torch/meter.h"
+#include "torch/place.h"
 
 namespace reprise::internal {
 
 void OpenSteps::open(const Rules& rules) {
-  if (open_.empty()) {
-    meter::mark_peak();
-    level_ = meter::other();
-    reserve_ = 0;
+  const Place& place = rules.place();
+  if (count(place) == 0) {
+    place.begin();
+    at_[&place] = {place.meter().other(), 0};
   }
   open_.push_back(&rules);
-  set_limit();
+  set_limit(place);
 }
 
 void OpenSteps::close(const Rules& rules) {
   open_.erase(std::find(open_.begin(), open_.end(), &rules));
-  set_limit();
+  set_limit(rules.place());
 }
 
 void OpenSteps::keep_only(const Rules* rules) {
   open_.clear();
   if (rules) open_.push_back(rules);
-  set_limit();
+  for (const auto& [place, at] : at_) set_limit(*place);
 }
 
 bool OpenSteps::any_of(const Rules& rules) const {
   return std::find(open_.begin(), open_.end(), &rules) != open_.end();
 }
 
+int OpenSteps::count(const Place& place) const {
+  return static_cast<int>(
+      std::count_if(open_.begin(), open_.end(), [&](const Rules* rules) { return &rules->place() == &place; }));
+}
+
 // With other bytes O, plans for shares of L + (B - L) / n have values of at most (B - L) / n + L - O each: together
 // with O that is no more than B, because O is never less than L.
-Bytes OpenSteps::share(Bytes budget, int steps) const {
-  if (steps <= 1 || budget == no_limit || level_ >= budget) return budget;
-  return level_ + (budget - level_) / steps;
+Bytes OpenSteps::share(const Place& place, Bytes budget, int steps) const {
+  const auto at = at_.find(&place);
+  const Bytes level = at == at_.end() ? 0 : at->second.level;
+  if (steps <= 1 || budget == no_limit || level >= budget) return budget;
+  return level + (budget - level) / steps;
 }
 
-void OpenSteps::reserve(Bytes bytes) {
-  if (reserve_ == bytes) return;
-  reserve_ = bytes;
-  set_limit();
+void OpenSteps::reserve(const Place& place, Bytes bytes) {
+  Bytes& reserve = at_[&place].reserve;
+  if (reserve == bytes) return;
+  reserve = bytes;
+  set_limit(place);
 }
 
-void OpenSteps::reserve_at_least(Bytes bytes) {
-  reserve(std::max(reserve_, bytes));
+void OpenSteps::reserve_at_least(const Place& place, Bytes bytes) {
+  reserve(place, std::max(at_[&place].reserve, bytes));
 }
 
-void OpenSteps::set_limit() const {
+void OpenSteps::set_limit(const Place& place) const {
   Bytes smallest = meter::unlimited;
-  for (const Rules* const rules : open_) smallest = std::min(smallest, rules->budget());
-  meter::limit(smallest, smallest == meter::unlimited ? 0 : std::min(reserve_, smallest / 16));
+  for (const Rules* const rules : open_) {
+    if (&rules->place() == &place) smallest = std::min(smallest, rules->budget());
+  }
+  const auto at = at_.find(&place);
+  const Bytes reserve = at == at_.end() ? 0 : at->second.reserve;
+  place.limit(smallest, smallest == meter::unlimited ? 0 : std::min(reserve, smallest / 16));
 }
 
 }  // namespace reprise::internal

@@ -1,7 +1,8 @@
-// The steps that are open in the process, and the limit they put on the meter: the smallest of their budgets. Under the
-// arbiter's lock.
+// The steps that are open in the process, and the limits they put on the places they are at: the smallest of their
+// budgets. Under the arbiter's lock.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "torch/rules.h"
@@ -10,28 +11,33 @@ namespace reprise::internal {
 
 class OpenSteps {
  public:
-  // A step of the session with these rules, under the budget that they say.
+  // A step of the session with these rules, at the place and under the budget that they say.
   void open(const Rules&);
   void close(const Rules&);
   // nullptr: none.
   void keep_only(const Rules*);
 
   [[nodiscard]] bool any_of(const Rules&) const;
-  [[nodiscard]] int count() const { return static_cast<int>(open_.size()); }
-  // What the plan of a step under this budget may count on if so many are open: of what is not in use before the first
-  // of them begins, each has the same part. Values of other steps are not among the other bytes that a plan knows of.
-  [[nodiscard]] Bytes share(Bytes budget, int steps) const;
+  [[nodiscard]] int count(const Place&) const;
+  // What the plan of a step under this budget may count on if so many are open there: of what is not in use before the
+  // first of them begins, each has the same part. Values of other steps are not among the other bytes that a plan knows
+  // of.
+  [[nodiscard]] Bytes share(const Place&, Bytes budget, int steps) const;
 
   // Bytes that are to stay free for packing while no plan accounts for them: so many, or at least so many.
-  void reserve(Bytes);
-  void reserve_at_least(Bytes);
+  void reserve(const Place&, Bytes);
+  void reserve_at_least(const Place&, Bytes);
 
  private:
-  void set_limit() const;
+  struct AtPlace {
+    Bytes level = 0;  // other bytes when the first of the open steps began
+    Bytes reserve = 0;
+  };
+
+  void set_limit(const Place&) const;
 
   std::vector<const Rules*> open_;
-  Bytes level_ = 0;  // other bytes when the first of them began
-  Bytes reserve_ = 0;
+  std::map<const Place*, AtPlace> at_;  // where steps were open
 };
 
 }  // namespace reprise::internal

@@ -77,6 +77,7 @@ void OperatorCall::begin_writing(c10::ArrayRef<const c10::IValue> inputs) {
 void OperatorCall::start_clock(bool of_cpu) {
   cpu_clock_ = of_cpu;
   start_ = microseconds(of_cpu);
+  if (LateCosts* const late = r_.journal().late()) late->begin(r_.journal().moment() - 1);
 }
 
 // ---- while it runs -------------------------------------------------------------------------------------------------
@@ -100,6 +101,7 @@ void OperatorCall::remove_waiting(SavedTensor& saved) {
 
 void OperatorCall::end(const at::RecordFunction& call) {
   const bool failed = has_failed(*recipe().info, call);
+  if (LateCosts* const late = r_.journal().late()) late->end();
   std::optional<Arbiter> lock(std::in_place);
   note_cost();
   if (failed) {
@@ -122,7 +124,8 @@ void OperatorCall::end(const at::RecordFunction& call) {
 
 void OperatorCall::note_cost() {
   Journal& journal = r_.journal();
-  if (journal.measuring()) {
+  const bool is_told_later = journal.late() && r_.course().following();
+  if (journal.measuring() && !is_told_later) {
     journal.cost(op_, static_cast<float>(microseconds(cpu_clock_) - start_), r_.course().following());
   }
   const float cost = journal.cost_of(op_);
@@ -191,7 +194,7 @@ Id OperatorCall::take(c10::StorageImpl* storage, Output output) {
   if (r_.course().info(output.value).maker != no_operator) r_.journal().made(output.value);
   if (!values.rebuildable(output.value)) {
     if (values.may_forget()) values.hold(output.value, storage);
-    if (!header || recipe().obstacle) r_.rules().counters().kept(recipe(), bytes);
+    if (!r_.rules().place().counts(header) || recipe().obstacle) r_.rules().counters().kept(recipe(), bytes);
   }
   const PlanRun* const plan = r_.plan();
   if (plan && plan->owns(output.value) && r_.course().choice_of(output.value) != Choice::forget) {
@@ -216,7 +219,7 @@ bool OperatorCall::takes_expected(c10::StorageImpl* storage, Bytes bytes, Output
 
 void OperatorCall::add_output(c10::StorageImpl* storage, Output& output) {
   const bool rebuilt =
-      !recipe().obstacle && meter::header_of(*storage) &&
+      !recipe().obstacle && r_.rules().place().counts(meter::header_of(*storage)) &&
       (output.write < 0 || r_.course().recipes().writes_of(op_)[output.write].access != Access::statistic);
   output.value = r_.values().add(storage, rebuilt ? op_ : no_operator);
   const auto& unwritten = recipe().info->unwritten_results;

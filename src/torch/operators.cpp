@@ -30,6 +30,38 @@ bool is_factory_with_arguments(std::string_view name) {
   return names.count(name) != 0;
 }
 
+// What LibTorch's documentation of torch.use_deterministic_algorithms names for CUDA, among operators of forward: their
+// kernels add in an order that nobody knows.
+bool adds_in_any_order(std::string_view name) {
+  static const auto& names = *new std::set<std::string_view>{"aten::scatter_add",
+                                                             "aten::scatter_add_",
+                                                             "aten::scatter",
+                                                             "aten::scatter_",
+                                                             "aten::scatter_reduce",
+                                                             "aten::scatter_reduce_",
+                                                             "aten::index_add",
+                                                             "aten::index_add_",
+                                                             "aten::index_copy",
+                                                             "aten::index_copy_",
+                                                             "aten::index_reduce",
+                                                             "aten::index_put",
+                                                             "aten::index_put_",
+                                                             "aten::put",
+                                                             "aten::put_",
+                                                             "aten::_index_put_impl_",
+                                                             "aten::cumsum",
+                                                             "aten::cumsum_",
+                                                             "aten::histc",
+                                                             "aten::bincount",
+                                                             "aten::median",
+                                                             "aten::kthvalue",
+                                                             "aten::max_unpool2d",
+                                                             "aten::max_unpool3d",
+                                                             "aten::nll_loss_forward",
+                                                             "aten::nll_loss2d_forward"};
+  return names.count(name) != 0;
+}
+
 // In place, but only on what a tensor says about its storage.
 bool changes_only_the_view(const c10::OperatorHandle& handle) {
   return handle.hasTag(at::Tag::inplace_view);
@@ -98,7 +130,9 @@ OperatorInfo::OperatorInfo(c10::OperatorHandle operator_handle) : handle(std::mo
   const std::string& base = schema.name();
   name = schema.overload_name().empty() ? base : base + "." + schema.overload_name();
   name_hash = hash_of(name);
-  autocast = handle.hasKernelForDispatchKey(c10::DispatchKey::AutocastCPU);
+  for (const c10::DispatchKey key : c10::autocast_dispatch_keyset) {
+    if (handle.hasKernelForDispatchKey(key)) autocast = autocast.add(key);
+  }
   random = handle.hasTag(at::Tag::nondeterministic_seeded);
 
   bool takes_tensor = false;
@@ -121,6 +155,7 @@ OperatorInfo::OperatorInfo(c10::OperatorHandle operator_handle) : handle(std::mo
     ++index;
   }
   random |= generator_argument >= 0;
+  varies_on_accelerators = adds_in_any_order(base);
   find_statistics(*this, base);
   find_noise(*this, base);
   find_unwritten_parts(*this);

@@ -36,7 +36,7 @@ struct OperatorInfo {
   std::string name;             // with its overload: aten::mul.Tensor
   std::uint32_t name_hash = 0;  // the same in every process
   Kind kind = Kind::recorded;
-  bool autocast = false;               // transparent while autocast has not been applied yet
+  c10::DispatchKeySet autocast;        // keys by which it is transparent while autocast has not been applied yet
   bool random = false;                 // draws from a generator
   int generator_argument = -1;         // -1: none, it draws from the default generator
   bool writes = false;                 // into any argument
@@ -51,6 +51,8 @@ struct OperatorInfo {
   bool statistics_optional = false;  // a replay may pass none
 
   const char* obstacle = nullptr;  // why it can never be replayed; nullptr: it can
+  // On accelerators it may give other bits each time, unless LibTorch is told to use deterministic algorithms.
+  bool varies_on_accelerators = false;
 
   // The library that brought it is gone, and with it what `handle` refers to: it must not be called any more.
   mutable std::atomic<bool> gone = false;

@@ -17,7 +17,7 @@ std::optional<PackedForm> form_of_contents(const c10::StorageImpl& storage, at::
 std::shared_ptr<const PackedCopy> PackedCopy::of(const PackedForm& form, const c10::Storage& storage, Account account) {
   if (storage.nbytes() != form.plain_bytes()) return nullptr;
   const std::shared_ptr<PackedCopy> copy(new PackedCopy);
-  meter::Header charged;
+  meter::Header charged = copy->account_;
   charged.bytes = meter::counted(form.bytes());
   if (account == Account::plan) meter::track(charged);
   if (!meter::charge(charged.bytes)) {

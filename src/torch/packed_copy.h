@@ -33,7 +33,7 @@ class PackedCopy final : public ValueCopy {
   [[nodiscard]] c10::Storage contents() const override;
 
  private:
-  PackedCopy() = default;
+  PackedCopy() { account_.meter = &meter::cpu(); }
   PackedForm form_;
   std::unique_ptr<std::byte[]> data_;
   meter::Header account_;  // as if it were a tensor

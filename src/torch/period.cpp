@@ -28,6 +28,20 @@ Bytes Period::bytes() const {
   return bytes;
 }
 
+// The first time, costs are those of the host, which only began the work.
+void Period::take_late_costs() {
+  const auto told = late ? late->read() : std::nullopt;
+  if (!told) return;
+  for (const auto& [m, cost] : *told) {
+    if (static_cast<std::size_t>(m) >= seen.moments.size()) continue;
+    ObservedMoment& moment = seen.moments[m];
+    moment.cost = measured == 0 ? cost : std::min(moment.cost, cost);
+    if (moment.op != no_operator) costs[moment.op] = moment.cost;
+  }
+  ++measured;
+  late.reset();
+}
+
 void Period::see_other(const std::vector<OtherBytes>& of_step) {
   if (of_step.size() != other.size()) return;
   raise(other, of_step);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reprise/plan/planner.h"
+#include "torch/late_costs.h"
 #include "torch/observations.h"
 #include "torch/recipes.h"
 #include "torch/script.h"
@@ -17,10 +18,11 @@ namespace reprise::internal {
 struct Period {
   std::shared_ptr<Recipes> recipes;
   Observations seen;
-  std::vector<float> costs;       // by operator: the least that was measured
-  std::vector<OtherBytes> other;  // by moment: the most that was seen lately, see `see_other`
-  int measured = 0;               // how often costs were measured
-  double uses = 0;                // how often it was met again; those of long ago count less
+  std::vector<float> costs;               // by operator: the least that was measured
+  std::shared_ptr<const LateCosts> late;  // that the device has not told yet
+  std::vector<OtherBytes> other;          // by moment: the most that was seen lately, see `see_other`
+  int measured = 0;                       // how often costs were measured
+  double uses = 0;                        // how often it was met again; those of long ago count less
 
   // How many operators this one has in common with others from the start.
   std::vector<std::pair<std::weak_ptr<Period>, Id>> common;
@@ -56,6 +58,9 @@ struct Period {
   // After so many measurements the least of the costs is taken for the truth.
   [[nodiscard]] bool costs_settled() const { return measured >= measurements; }
   static constexpr int measurements = 4;
+
+  // Learns what the device has told by now about the newest step whose costs it measured.
+  void take_late_costs();
 
   // The other bytes of a step that was measured from start to end: what counts is the most of the last 16 steps or
   // more, at most 32. So steps that differ a little have one plan, and what really shrank is forgotten in the end.

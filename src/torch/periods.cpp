@@ -66,9 +66,10 @@ std::shared_ptr<Recording> Periods::begin() {
 
 std::shared_ptr<Recording> Periods::begin(std::shared_ptr<Period> followed) {
   rules_->smallest(smallest());
+  if (followed) followed->take_late_costs();
   auto recording = std::make_shared<Recording>(rules_, std::move(followed), first_in_step_);
   if (const auto& period = recording->period()) {
-    process().steps().reserve(recording->plan() ? 0 : largest_packed(period->seen));
+    process().steps().reserve(rules_->place(), recording->plan() ? 0 : largest_packed(period->seen));
   }
   return recording;
 }
@@ -108,7 +109,8 @@ void Periods::remember(Recording& r) {
   period->seen.shrink();
   period->costs = r.journal().costs();
   period->other = r.journal().other();
-  period->measured = 1;
+  period->late = r.journal().take_late_costs();
+  period->measured = period->late ? 0 : 1;
   known_.add(period, most_bytes());
   planning_.went_through(*period, r.rebuilding(), false, rules_->budget());
   rules_->counters().trace_is_new();
@@ -123,7 +125,9 @@ void Periods::learn_from(Recording& r) {
     return;
   }
   known_.met_again(period);
-  if (r.journal().measuring()) {
+  if (r.journal().late()) {
+    period.late = r.journal().take_late_costs();
+  } else if (r.journal().measuring()) {
     period.costs = r.journal().costs();
     for (ObservedMoment& moment : period.seen.moments) {
       if (moment.op != no_operator) moment.cost = period.costs[moment.op];

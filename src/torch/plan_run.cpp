@@ -10,7 +10,7 @@ bool usable(const Period& period, const Rules& rules) {
   if (!period.script || rules.forgets_everything()) return false;
   if (rules.budget() == no_limit && !period.given) return false;
   const OpenSteps& steps = process().steps();
-  return period.script->peak <= steps.share(rules.budget(), steps.count());
+  return period.script->peak <= steps.share(rules.place(), rules.budget(), steps.count(rules.place()));
 }
 
 }  // namespace

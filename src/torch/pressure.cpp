@@ -8,6 +8,7 @@
 #include "reprise/torch/errors.h"
 #include "torch/arbiter.h"
 #include "torch/error_door.h"
+#include "torch/far_fingerprints.h"
 #include "torch/meter.h"
 #include "torch/process.h"
 #include "torch/recording.h"
@@ -31,14 +32,16 @@ std::string under_way(const Recording& r) {
   return "moment " + std::to_string(event) + " '" + names[event] + "'";
 }
 
-[[noreturn]] void throw_budget_error(Bytes wanted) {
+[[noreturn]] void throw_budget_error(Meter& meter, Bytes wanted) {
   BudgetError::Facts facts;
-  facts.budget = meter::limit();
-  facts.live = meter::live();
+  facts.place = meter.place();
+  facts.budget = meter.limit();
+  facts.live = meter.live();
   facts.requested = wanted;
   std::map<std::string, Bytes> pinned;
   Bytes known = 0;
   for (Recording* const r : process().recordings().all()) {
+    if (&r->rules().place().meter() != &meter) continue;
     const Values& values = r->values();
     for (Id v = 0; v < static_cast<Id>(values.size()); ++v) {
       c10::Storage storage = values.anywhere(v);
@@ -72,36 +75,40 @@ std::string under_way(const Recording& r) {
 }
 
 // Under the arbiter's lock. False: there is nothing.
-bool forget_something(bool& reconsidered) {
-  if (forget_a_victim()) return true;
+bool forget_something(const Meter& meter, bool& reconsidered) {
+  if (forget_a_victim(meter)) return true;
   if (reconsidered) return false;
-  reconsidered = reconsider_victims();
+  reconsidered = reconsider_victims(meter);
   return reconsidered;
 }
 
 // What is hard to rebuild goes only if the reserve is not enough, and no more of it than has to.
-bool forget_until_it_fits(Bytes wanted) {
+bool forget_until_it_fits(Meter& meter, Bytes wanted) {
   bool reconsidered = false;
-  while (meter::live() + wanted > meter::ceiling()) {
+  while (meter.live() + wanted > meter.ceiling()) {
     if (process().disks().settle_next()) continue;
+    bool forgotten = false;
     {
       const Arbiter lock;
-      if (forget_something(reconsidered)) continue;
+      forgotten = forget_something(meter, reconsidered);
     }
-    if (put_away_what_cannot_be_rebuilt()) continue;
-    const Arbiter lock;
-    if (meter::live() + wanted <= meter::limit()) return false;  // into the reserve
-    if (process().disks().give_up_fetched()) continue;
-    if (!forget_the_largest() && !drop_a_packed_copy()) throw_budget_error(wanted);
+    if (!forgotten && !put_away_what_cannot_be_rebuilt(meter)) {
+      const Arbiter lock;
+      if (meter.live() + wanted <= meter.limit()) return false;  // into the reserve
+      if (!process().disks().give_up_fetched() && !forget_the_largest(meter) && !drop_a_packed_copy(meter)) {
+        throw_budget_error(meter, wanted);
+      }
+    }
+    read_fingerprints(meter);
   }
   return true;
 }
 
 }  // namespace
 
-bool make_room(Bytes wanted) {
+bool make_room(Meter& meter, Bytes wanted) {
   Arbiter::expect_free("room is made for an allocation");  // what is forgotten is freed when the lock is free
-  return through_error_door([wanted] { return forget_until_it_fits(wanted); });
+  return through_error_door([&] { return forget_until_it_fits(meter, wanted); });
 }
 
 }  // namespace reprise::internal

@@ -3,11 +3,12 @@
 // Called by the meter on the thread that allocates, whatever it is doing: it only frees.
 #pragma once
 
-#include "reprise/trace/trace.h"
+#include "torch/meter.h"
 
 namespace reprise::internal {
 
-// Frees until the bytes fit, and returns true; throws BudgetError when nothing is left to free.
-bool make_room(Bytes wanted);
+// Frees what is at the place of this meter until the bytes fit, and returns true; throws BudgetError when nothing is
+// left to free.
+bool make_room(Meter&, Bytes wanted);
 
 }  // namespace reprise::internal

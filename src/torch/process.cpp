@@ -2,6 +2,7 @@
 
 #include "torch/open_steps.h"
 #include "torch/operators.h"
+#include "torch/place.h"
 #include "torch/planning.h"
 #include "torch/recordings.h"
 #include "torch/value_disks.h"
@@ -9,7 +10,8 @@
 namespace reprise::internal {
 
 Process::Process()
-    : operators_(std::make_unique<OperatorTable>()),
+    : places_(std::make_unique<Places>()),
+      operators_(std::make_unique<OperatorTable>()),
       planning_(std::make_unique<Planning>()),
       recordings_(std::make_unique<Recordings>()),
       steps_(std::make_unique<OpenSteps>()),

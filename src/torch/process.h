@@ -11,6 +11,7 @@ namespace reprise::internal {
 
 class OpenSteps;
 class OperatorTable;
+class Places;
 class Planning;
 class Recordings;
 class ValueDisks;
@@ -22,6 +23,7 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
+  [[nodiscard]] Places& places() { return *places_; }
   [[nodiscard]] OperatorTable& operators() { return *operators_; }
   [[nodiscard]] Planning& planning() { return *planning_; }
   [[nodiscard]] Recordings& recordings() { return *recordings_; }
@@ -29,6 +31,7 @@ class Process {
   [[nodiscard]] ValueDisks& disks() { return *disks_; }
 
  private:
+  const std::unique_ptr<Places> places_;
   const std::unique_ptr<OperatorTable> operators_;
   const std::unique_ptr<Planning> planning_;
   const std::unique_ptr<Recordings> recordings_;

@@ -11,6 +11,7 @@
 #include "torch/asides.h"
 #include "torch/clock.h"
 #include "torch/executor.h"
+#include "torch/far_fingerprints.h"
 #include "torch/follower.h"
 #include "torch/operator_call.h"
 #include "torch/thread_state.h"
@@ -42,7 +43,7 @@ bool takes_long(c10::ArrayRef<const c10::IValue> inputs) {
 bool is_recorded_otherwise(const OperatorInfo& info) {
   if (info.kind == OperatorInfo::Kind::transparent || info.kind == OperatorInfo::Kind::ignored) return true;
   // The cast and the call below it are recorded instead.
-  return info.autocast && !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutocastCPU);
+  return !(info.autocast - c10::impl::tls_local_dispatch_key_set().excluded_).empty();
 }
 
 // Whether vmap, grad and the like take the call apart: what they make of it is recorded instead.
@@ -86,6 +87,7 @@ void end_node_around(Recording& r) {
     if (!r.journal().in_event()) return;
     r.journal().end_event(0);
   }
+  if (LateCosts* const late = r.journal().late()) late->drop();
   execute_after(r, r.journal().moment() - 1);
 }
 
@@ -182,6 +184,7 @@ void on_operator_end(const at::RecordFunction& function, at::ObserverContext* gi
   if (!here.recording) return;
   Recording& r = *here.recording;
   context.call->end(function);
+  read_fingerprints(r);
   execute_after(r, r.journal().moment() - 1);
 }
 
@@ -225,6 +228,7 @@ std::unique_ptr<at::ObserverContext> on_node(const at::RecordFunction& node) {
   }
   auto context = std::make_unique<NodeContext>();
   if (r.journal().observing()) context->start = wall_microseconds();
+  if (LateCosts* const late = r.journal().late()) late->begin(r.journal().moment() - 1);
   return context;
 }
 
@@ -232,6 +236,10 @@ void on_node_end(const at::RecordFunction&, at::ObserverContext* given) {
   ThreadState& here = this_thread();
   if (!given || !here.recording) return;
   Recording& r = *here.recording;
+  if (LateCosts* const late = r.journal().late()) {
+    if (r.journal().rebuilding() > 0) late->drop();  // the device did that, too
+    late->end();
+  }
   {
     const Arbiter lock;
     Journal& journal = r.journal();

@@ -22,6 +22,7 @@ constexpr Bytes smallest_packed = 4 << 10;
 Recording::Recording(std::shared_ptr<Rules> rules, std::shared_ptr<Recipes> followed)
     : rules_(std::move(rules)),
       course_(std::move(followed)),
+      journal_(rules_->place().meter()),
       values_(course_, journal_, *rules_, rules_->may_forget()),
       rebuilding_before_(rules_->counters().rebuilding()) {
   const Arbiter lock;
@@ -33,12 +34,14 @@ Recording::Recording(std::shared_ptr<Rules> rules, std::shared_ptr<Period> follo
   period_ = std::move(followed);
   if (!period_) {
     journal_.observe();
+    if (!rules_->place().is_cpu()) journal_.measure_late(rules_->place().device());
     return;
   }
   expected_ = expected;
   plan_ = PlanRun::of(*period_, *rules_);
   const bool will_be_planned = rules_->budget() != no_limit && !period_->costs_settled();
   journal_.measure(period_->costs, !period_->costs_settled(), plan_.has_value() || will_be_planned);
+  if (journal_.measuring() && !rules_->place().is_cpu()) journal_.measure_late(rules_->place().device());
 }
 
 Recording::~Recording() {
@@ -124,6 +127,7 @@ void Recording::attach(SavedTensor& saved, Id value, c10::StorageImpl* storage) 
   values_.pending_changed();
   values_.save_now(value);
   if (!values_.rebuildable(value)) {
+    if (!rules_->place().has(*storage)) rules_->counters().on_other_device(values_.bytes(value));
     if (!values_.kept(value)) values_.hold(value, storage);
     return;
   }
@@ -153,7 +157,7 @@ void Recording::observe_form(Id value, const c10::StorageImpl& storage, at::Scal
   if (journal_.knows_form_of(value) || values_.bytes(value) < smallest_packed) return;
   const auto form = form_of_contents(storage, dtype);
   journal_.packs(value, form);
-  if (form) process().steps().reserve_at_least(meter::counted(form->bytes()));
+  if (form) process().steps().reserve_at_least(rules_->place(), meter::counted(form->bytes()));
 }
 
 void Recording::detach(SavedTensor& saved) {

@@ -1,7 +1,5 @@
 #include "torch/replay.h"
 
-#include <cstring>
-
 #include "reprise/store/store.h"
 #include "reprise/torch/errors.h"
 #include "torch/arbiter.h"
@@ -21,13 +19,18 @@ void Replay::run() {
 c10::Storage Replay::take(Id value) {
   ReplayNeeds::Slot& slot = needs_.slot(value);
   if (!slot.storage) slot.storage = copied_back(value);
+  libtorch::use_here(slot.storage, slot.made_on);
   return slot.storage;
 }
 
 c10::Storage Replay::run_one(Id op, std::vector<std::pair<Id, c10::Storage>> inputs, Id output) {
-  for (auto& [value, storage] : inputs) needs_.slot(value).storage = std::move(storage);
   {
     const Arbiter lock;
+    for (auto& [value, storage] : inputs) {
+      ReplayNeeds::Slot& slot = needs_.slot(value);
+      slot.storage = std::move(storage);
+      slot.made_on = r_.values().made_on(value);
+    }
     needs_.collect_alone(op);
   }
   needs_.want(output);
@@ -87,25 +90,28 @@ at::Tensor Replay::tensor(const ReplayCall& call, int index, int element) {
     const Write& write = call.writes[i];
     if (write.argument != index || write.element != element) continue;
     if (write.access == Access::statistic && call.info->statistics_optional) return {};
-    return input.view.of(written(static_cast<std::int16_t>(i), write, input.value));
+    return input.view.of(written(static_cast<std::int16_t>(i), write, input));
   }
   return input.view.of(take(input.value));
 }
 
 // The storage that an operator writes into: never one that anybody else sees.
-c10::Storage Replay::written(std::int16_t index, const Write& write, Id before) {
+c10::Storage Replay::written(std::int16_t index, const Write& write, const ReplayCall::Input& input) {
+  const Id before = input.value;
   c10::Storage storage;
   for (const Written& other : written_) {
     if (before != no_value && other.before == before) storage = other.storage;
   }
-  if (!storage && before == no_value) storage = libtorch::new_storage(static_cast<std::size_t>(write.bytes));
+  if (!storage && before == no_value) {
+    storage = libtorch::new_storage(static_cast<std::size_t>(write.bytes), input.view.device);
+  }
   if (!storage) {
     (void)take(before);
     ReplayNeeds::Slot& slot = needs_.slot(before);
     storage = taken_over(slot, before);
     if (!storage) {
-      storage = libtorch::new_storage(slot.storage.nbytes());
-      std::memcpy(storage.mutable_data(), slot.storage.data(), slot.storage.nbytes());
+      storage = libtorch::new_storage(slot.storage.nbytes(), slot.storage.device());
+      libtorch::copy(storage, slot.storage);
     }
   }
   written_.push_back({index, storage, before});

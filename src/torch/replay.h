@@ -51,7 +51,7 @@ class Replay {
   void run(Id op);
   [[nodiscard]] c10::IValue argument(const ReplayCall&, int index);
   [[nodiscard]] at::Tensor tensor(const ReplayCall&, int index, int element);
-  [[nodiscard]] c10::Storage written(std::int16_t index, const Write&, Id before);
+  [[nodiscard]] c10::Storage written(std::int16_t index, const Write&, const ReplayCall::Input&);
   [[nodiscard]] c10::Storage taken_over(ReplayNeeds::Slot&, Id value);
   void take_outputs(Id op, const torch::jit::Stack& results);
   void take_output(const Output&, const torch::jit::Stack& results);

@@ -62,6 +62,7 @@ void ReplayNeeds::collect_alone(Id op) {
 
 void ReplayNeeds::pin(Id value, Slot& slot) {
   slot.storage = r_.values().storage(value);
+  if (slot.storage) slot.made_on = r_.values().made_on(value);
   if (!slot.storage) slot.copy = r_.values().copy(value);
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -26,6 +27,7 @@ class ReplayNeeds {
   };
   struct Slot {
     c10::Storage storage;                   // pinned, or made by the replay
+    std::optional<c10::Stream> made_on;     // if it is pinned; the replay makes it on the current one
     std::shared_ptr<const ValueCopy> copy;  // pinned: what it is to be had from, if it has to be
     int uses = 0;                           // by operators to come
     bool wanted = false;                    // by whoever asked

@@ -16,15 +16,16 @@ namespace {
 // other bytes. Where it does not fit, a more frugal replay is tried: its errors are ours.
 class Replaying {
  public:
-  Replaying() : before_(meter::take_other_peak()) {}
+  explicit Replaying(const Recording& r) : meter_(r.rules().place().meter()), before_(meter_.take_other_peak()) {}
   ~Replaying() {
-    (void)meter::take_other_peak();
-    meter::raise_other_peak(before_);
+    (void)meter_.take_other_peak();
+    meter_.raise_other_peak(before_);
   }
   Replaying(const Replaying&) = delete;
   Replaying& operator=(const Replaying&) = delete;
 
  private:
+  Meter& meter_;
   const Bytes before_;
   const ErrorsStayInside inside_;
 };
@@ -143,7 +144,7 @@ std::optional<c10::Storage> rebuild_at_once(Recording& recording, Id value, bool
 }  // namespace
 
 c10::Storage rebuild(Recording& recording, Id value) {
-  const Replaying replaying;
+  const Replaying replaying(recording);
   try {
     return without_lost_copies([&] {
       if (auto storage = rebuild_at_once(recording, value, true)) return *storage;
@@ -157,7 +158,7 @@ c10::Storage rebuild(Recording& recording, Id value) {
 }
 
 c10::Storage rebuild_anew(Recording& recording, Id value, Anew anew) {
-  const Replaying replaying;
+  const Replaying replaying(recording);
   const Replay::From from = anew == Anew::everything ? Replay::From::leaves : Replay::From::what_is_there;
   try {
     return without_lost_copies([&] {
@@ -178,7 +179,7 @@ c10::Storage rebuild_anew(Recording& recording, Id value, Anew anew) {
 }
 
 void replay_for_plan(Recording& recording, std::span<const Id> operators, std::span<const Id> outputs) try {
-  const Replaying replaying;
+  const Replaying replaying(recording);
   without_lost_copies([&] {
     Replay replay(recording, Replay::Keep::outputs);
     {
@@ -196,7 +197,7 @@ void replay_for_plan(Recording& recording, std::span<const Id> operators, std::s
 }
 
 void unpack_for_plan(Recording& recording, Id value) {
-  const Replaying replaying;
+  const Replaying replaying(recording);
   Replay replay(recording, Replay::Keep::outputs);
   {
     const Arbiter lock;
@@ -220,7 +221,7 @@ void put_for_plan(Recording& recording, Id value) {
 }
 
 void get_for_plan(Recording& recording, Id value) {
-  const Replaying replaying;
+  const Replaying replaying(recording);
   std::shared_ptr<const DiskCopy> copy;
   {
     const Arbiter lock;

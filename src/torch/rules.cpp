@@ -1,13 +1,17 @@
 #include "torch/rules.h"
 
+#include <ATen/Context.h>
+
 #include "torch/arbiter.h"
 #include "torch/libtorch.h"
+#include "torch/process.h"
 
 namespace reprise::internal {
 
 Rules::Rules(const SessionOptions& options)
-    : verify_(options.verify),
-      pack_(options.pack),
+    : place_(process().places().at(options.device)),
+      verify_(options.verify),
+      pack_(options.pack && place_.is_cpu()),
       forget_everything_(options.forget_everything),
       policy_(options.policy),
       counters_(options.name) {
@@ -58,6 +62,9 @@ bool Rules::verifies(const RecordedValue& value) const {
 }
 
 const char* Rules::distrusted(const OperatorInfo& info, Id op) const {
+  if (info.varies_on_accelerators && !place_.is_cpu() && !at::globalContext().deterministicAlgorithms()) {
+    return "on an accelerator it may give other bits each time, unless deterministic algorithms are on";
+  }
   return distrusted_.count({&info, op}) != 0 ? "verify found that it does not give the same bits again" : nullptr;
 }
 

@@ -17,6 +17,7 @@
 #include "reprise/torch/session.h"
 #include "torch/advice.h"
 #include "torch/counters.h"
+#include "torch/place.h"
 #include "torch/value_disk.h"
 
 namespace reprise::internal {
@@ -36,6 +37,8 @@ class Rules {
   Rules(const Rules&) = delete;
   Rules& operator=(const Rules&) = delete;
 
+  // Where its values are counted and limited. Not only under the lock.
+  [[nodiscard]] const Place& place() const { return place_; }
   [[nodiscard]] bool packs() const { return pack_; }
   // nullptr: none. Not only under the lock.
   [[nodiscard]] const std::shared_ptr<ValueDisk>& disk() const { return disk_; }
@@ -64,7 +67,8 @@ class Rules {
 
   // ---- exactness ----
   [[nodiscard]] bool verifies(const RecordedValue&) const;
-  // Why this operator is not to be replayed, if a replay found out; nullptr: it may be.
+  // Why this operator is not to be replayed, if a replay found out, or if that is known of accelerators; nullptr: it
+  // may be.
   [[nodiscard]] const char* distrusted(const OperatorInfo&, Id op) const;
   void distrust(const OperatorInfo&, Id op);
 
@@ -75,6 +79,7 @@ class Rules {
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
  private:
+  const Place& place_;
   const Verify verify_;
   const bool pack_, forget_everything_;
   std::shared_ptr<ValueDisk> disk_;

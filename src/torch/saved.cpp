@@ -4,6 +4,7 @@
 #include "torch/arbiter.h"
 #include "torch/clock.h"
 #include "torch/error_door.h"
+#include "torch/far_fingerprints.h"
 #include "torch/fingerprint.h"
 #include "torch/operator_call.h"
 #include "torch/replayer.h"
@@ -66,15 +67,18 @@ void SavedHook::call_pack_hook(const at::Tensor& tensor) {
     if (here.source && !plain) count_held(here.source->rules().counters(), tensor);
     return;
   }
-  const Arbiter lock;
-  recording_ = here.recording;
-  saved_.view = View(tensor);
-  c10::StorageImpl* const storage = libtorch::storage_of(tensor);
-  if (OperatorCall* const call = recording_->call(); call && call->decides(storage)) {
-    call->add_waiting(saved_, storage);
-  } else {
-    recording_->attach(saved_, recording_->look_up(tensor), storage);
+  {
+    const Arbiter lock;
+    recording_ = here.recording;
+    saved_.view = View(tensor);
+    c10::StorageImpl* const storage = libtorch::storage_of(tensor);
+    if (OperatorCall* const call = recording_->call(); call && call->decides(storage)) {
+      call->add_waiting(saved_, storage);
+    } else {
+      recording_->attach(saved_, recording_->look_up(tensor), storage);
+    }
   }
+  read_fingerprints(*recording_);
 }
 
 at::Tensor SavedHook::call_unpack_hook() {
@@ -89,6 +93,7 @@ at::Tensor SavedHook::unpacked() {
   Id asked = no_value;
   Fingerprint expected;
   std::shared_ptr<const DiskCopy> on_disk;
+  std::optional<c10::Stream> made_on;
   {
     const Arbiter lock;
     asked = saved_.value;
@@ -97,8 +102,11 @@ at::Tensor SavedHook::unpacked() {
     recording.journal().go_to(recording.values().saved_at(asked));
     if (recording.in_backward()) recording.journal().needed(asked);
     storage = recording.values().storage(asked);
+    made_on = recording.values().made_on(asked);
   }
-  if (!storage) {
+  if (storage) {
+    libtorch::use_here(storage, made_on);
+  } else {
     const double start = wall_microseconds();
     storage = rebuild(recording, asked);
     const Arbiter lock;

@@ -8,6 +8,7 @@
 #include "torch/installed.h"
 #include "torch/memory.h"
 #include "torch/meter.h"
+#include "torch/place.h"
 #include "torch/planning.h"
 #include "torch/process.h"
 #include "torch/steps.h"
@@ -18,11 +19,12 @@ namespace reprise {
 using namespace internal;
 namespace {
 
-void check_budget(Bytes budget) {
+void check_budget(const Place& place, Bytes budget) {
   if (budget < 0) throw BadOption("[session] option budget is " + std::to_string(budget) + ": it must not be negative");
-  if (budget != no_limit && !meter::in_charge()) {
+  if (budget != no_limit && !place.in_charge()) {
     throw BadOption("[session] option budget is " + std::to_string(budget) +
-                    ", but another library has put its own CPU allocator in front of Reprise's meter: bytes can be "
+                    ", but another library has put its own allocator for " + place.name() +
+                    " in front of Reprise's meter: bytes can be "
                     "neither counted nor limited. Only sessions without a budget work beside it");
   }
 }
@@ -55,7 +57,12 @@ Bytes fraction_of_memory(double share) {
 
 Session::Session(SessionOptions options) {
   need_installed();
-  check_budget(options.budget);
+  const Place& place = process().places().at(options.device);
+  check_budget(place, options.budget);
+  if (!place.is_cpu() && !options.disk.folder.empty()) {
+    throw BadOption("[session] option disk: values on " + place.name() +
+                    " cannot go to a disk. Only sessions of the CPU have one");
+  }
   if (options.planning_time.count() < 0) {
     throw BadOption("[session] option planning_time is " + std::to_string(options.planning_time.count()) +
                     " ms: it must not be negative");
@@ -88,13 +95,13 @@ Step Session::step() {
                     "'; close it first");
   }
   if (!enabled()) return Step(nullptr);
-  check_budget(budget());
+  check_budget(state_->rules().place(), budget());
   open_step(state_);
   return Step(state_);
 }
 
 void Session::budget(Bytes budget) {
-  check_budget(budget);
+  check_budget(state_->rules().place(), budget);
   const Arbiter lock;
   state_->budget(budget);
 }

@@ -88,14 +88,14 @@ bool SessionState::begin_step() {
 void SessionState::end_step(double seconds) {
   see_open_steps();
   process().steps().close(*rules_);
-  rules_->counters().step_ends(seconds, meter::peak(), periods_.followed_plans());
+  rules_->counters().step_ends(seconds, rules_->place().meter().peak(), periods_.followed_plans());
   jobs_->budget().trained(seconds);
   periods_.end_step();
 }
 
 void SessionState::see_open_steps() {
   constexpr int lately = 32;  // beginnings and ends of steps
-  const int open = process().steps().count();
+  const int open = process().steps().count(rules_->place());
   if (open < side_by_side_ && ++since_so_many_ < lately) return;
   side_by_side_ = open;
   since_so_many_ = 0;
@@ -126,7 +126,7 @@ void SessionState::ask_for_plan(const std::shared_ptr<Period>& period, Bytes bud
 // It stays what it is where little has changed, and the plans with it.
 Bytes SessionState::planned_share(Bytes budget) {
   constexpr Bytes little = 32;  // a part of the budget
-  const Bytes share = process().steps().share(budget, side_by_side_);
+  const Bytes share = process().steps().share(rules_->place(), budget, side_by_side_);
   if (share == budget || share_ > budget || std::abs(share - share_) > budget / little) share_ = share;
   return share_;
 }
@@ -157,10 +157,11 @@ Summary SessionState::summary() const {
   const Arbiter lock;
   Summary summary = rules_->counters().summary();
   if (options_.budget != no_limit) summary.budget = options_.budget;
-  summary.live = meter::live();
+  summary.device = rules_->place().name();
+  summary.live = rules_->place().meter().live();
   summary.resident = meter::resident();
   if (process().steps().any_of(*rules_)) {
-    summary.peak_last_step = meter::peak();
+    summary.peak_last_step = rules_->place().meter().peak();
     summary.peak = std::max(summary.peak, summary.peak_last_step);
   }
   if (rules_->disk()) add_disk(summary, disk_before_, rules_->disk()->totals());

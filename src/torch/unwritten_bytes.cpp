@@ -52,6 +52,7 @@ bool show_memory(Recording& recording, Id value, const View& view, std::span<con
 }  // namespace
 
 bool nobody_wrote(Recording& recording, Id value, const View& view, std::span<const std::size_t> blocks) {
+  if (view.device.type() != c10::DeviceType::CPU) return false;  // its memory cannot be filled with patterns
   {
     const Arbiter lock;
     if (!recording.values().rebuildable(value)) return false;

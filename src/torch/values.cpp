@@ -57,6 +57,7 @@ void Values::bind(c10::StorageImpl* storage, Id value) {
   const Id before = bindings_.find(storage);
   if (before != no_value && before != value) unbind(storage, before);
   bindings_.bind(storage, value, course_.info(value).maker != no_operator);
+  live_[value].made_on = libtorch::current_stream(storage->device());
   if (live_[value].standing == Standing::unmet) become(value, Standing::usual);
 }
 
@@ -129,6 +130,7 @@ void Values::forget(Id value) {
 
 void Values::take_fingerprints(Id value, const c10::Storage& contents) {
   if (!course_.in_recipes(value) || !rules_.verifies(course_.info(value))) return;
+  if (contents.device_type() != c10::DeviceType::CPU) return unread_.push_back(contents);
   const SavedTensor* last = nullptr;
   for (SavedTensor* const saved : pending_.of(value)) {
     if (!saved->fingerprint.empty() || !saved->unmoved()) continue;
@@ -185,8 +187,9 @@ bool Values::would_copy(Id value) {
   return !rebuildable(value) && live.uses > 0 && live.kept && live.standing < Standing::copied && needed(value);
 }
 
-void Values::replace(Id value, c10::Storage copy) {
+void Values::replace(Id value, c10::Storage copy, std::optional<c10::Stream> made_on) {
   let_go(value);
+  live_[value].made_on = made_on;
   live_[value].kept = std::move(copy);
   become(value, Standing::copied);
   bindings_.expect_nothing(value);
@@ -212,7 +215,7 @@ void Values::lose(Id value, Standing how) {
 
 // What backward itself will ask for has to be back by then, with Reprise or without.
 bool Values::would_take(Id value, const Freed& how) {
-  return !how.moved && !how.by_aside && !pending_.any_of(value) && would_copy(value);
+  return (how.far || (!how.moved && !how.by_aside && !pending_.any_of(value))) && would_copy(value);
 }
 
 bool Values::freed(Id value, const Freed& how) {
@@ -222,10 +225,14 @@ bool Values::freed(Id value, const Freed& how) {
     return false;
   }
   if (would_take(value, how)) {
-    replace(value, how.taken);
+    replace(value, how.taken, live.made_on);
     return false;
   }
   if (live.uses == 0 || live.standing >= Standing::copied) return false;
+  if (how.far) {
+    lose(value, Standing::lost);
+    return false;
+  }
   live.away = Away{how.bytes, {}};
   if (rules_.verifies(course_.info(value))) live.away->fingerprint = fingerprint(how.contents, how.bytes);
   return !how.moved && keep_what_outlasts(value);

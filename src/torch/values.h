@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "torch/bindings.h"
@@ -103,8 +104,12 @@ class Values {
   bool release_outlasting();  // false: of none
   // Lets go of our handle, with a fingerprint for those who wait for it.
   void forget(Id value);
-  // The contents are about to go: a fingerprint for those who wait for them, if it is to be verified.
+  // The contents are about to go: a fingerprint for those who wait for them, if it is to be verified. Contents that are
+  // far are held until somebody has read them, see far_fingerprints.h.
   void take_fingerprints(Id value, const c10::Storage& contents);
+  [[nodiscard]] std::vector<c10::Storage> take_unread() { return std::exchange(unread_, {}); }
+  // The stream that its contents were made on; none: they are on the CPU.
+  [[nodiscard]] const std::optional<c10::Stream>& made_on(Id value) const { return live_[value].made_on; }
   // Packs it; the storage is kept. False: it does not pack, or there is no room. The copy is among the other bytes if
   // no plan is told of it.
   bool pack(Id value, const PackedForm&, PackedCopy::Account account = PackedCopy::Account::plan);
@@ -128,7 +133,7 @@ class Values {
   // them.
   [[nodiscard]] bool would_copy(Id value);
   // The copy is what recipes get from now on.
-  void replace(Id value, c10::Storage copy);
+  void replace(Id value, c10::Storage copy, std::optional<c10::Stream> made_on = {});
   // The contents are overwritten. Unless they were copied, what recipes make of them cannot be rebuilt any more, and is
   // kept if it is still there.
   void lose(Id value, Standing how);
@@ -139,6 +144,7 @@ class Values {
     std::size_t bytes = 0;
     bool moved = false;     // the storage has other memory now
     bool by_aside = false;  // a library that will bring them back has done it
+    bool far = false;       // nobody can say whether the same contents are back
     c10::Storage taken;     // the memory itself, if anybody wants it
   };
   // Whether recipes need the memory, because nobody else will bring the contents back.
@@ -174,6 +180,7 @@ class Values {
     Id first_use = no_operator;  // the first of them
     Standing standing = Standing::unmet;
     std::optional<Away> away;
+    std::optional<c10::Stream> made_on;
   };
 
   void become(Id value, Standing);
@@ -190,6 +197,7 @@ class Values {
   VictimQueue victims_;
   std::vector<bool> needed_;  // by value, if known
   bool needed_known_ = false;
+  std::vector<c10::Storage> unread_;
   std::vector<Id> released_;  // that outlast what they were made of, and that recipes may still need
 };
 

@@ -102,13 +102,18 @@ Bytes largest_operator(const Recording& r) {
   return largest.bytes;
 }
 
+// Half of what the budget leaves beside the other bytes.
+Bytes room_at(const Meter& meter) {
+  return (meter.limit() - meter.other()) / 2;
+}
+
 // Whether the value may not come back where it is needed: gradients may take as much as an operator on the way to it,
 // and what is left of the budget beside the other bytes has to hold both. Larger values on the way, which are forgotten
 // before it, do not count as resident.
 class HardToRebuild {
  public:
   explicit HardToRebuild(const Recording& r)
-      : r_(r), room_((meter::limit() - meter::other()) / 2), any_(largest_operator(r) > room_) {}
+      : r_(r), room_(room_at(r.rules().place().meter())), any_(largest_operator(r) > room_) {}
 
   [[nodiscard]] bool operator()(Id value) const {
     if (!any_) return false;
@@ -136,6 +141,10 @@ class HardToRebuild {
   const Bytes room_;
   const bool any_;  // operator is so large at all
 };
+
+bool is_at(const Recording& r, const Meter& meter) {
+  return &r.rules().place().meter() == &meter;
+}
 
 struct Victim {
   Recording* recording = nullptr;
@@ -184,20 +193,20 @@ bool forget(const Victim& victim) {
 
 }  // namespace
 
-bool forget_a_victim() {
+bool forget_a_victim(const Meter& meter) {
   Victim best;
   for (Recording* const r : process().recordings().all()) {
-    if (r->values().may_forget()) look_in(*r, best);
+    if (is_at(*r, meter) && r->values().may_forget()) look_in(*r, best);
   }
   return forget(best);
 }
 
-bool forget_the_largest() {
+bool forget_the_largest(const Meter& meter) {
   Victim largest;
   Bytes bytes = 0;
   for (Recording* const r : process().recordings().all()) {
     const Values& values = r->values();
-    if (!values.may_forget()) continue;
+    if (!is_at(*r, meter) || !values.may_forget()) continue;
     for (Id v = 0; v < static_cast<Id>(values.size()); ++v) {
       if (!values.kept(v) || values.bytes(v) <= bytes || !values.rebuildable(v)) continue;
       if (values.kept(v).use_count() > 1 || r->course().choice_of(v) == Choice::keep) continue;
@@ -209,13 +218,13 @@ bool forget_the_largest() {
   return forget(largest);
 }
 
-bool drop_a_packed_copy() {
+bool drop_a_packed_copy(const Meter& meter) {
   Recording* of = nullptr;
   Id largest = no_value;
   Bytes bytes = 0;
   for (Recording* const r : process().recordings().all()) {
     const Values& values = r->values();
-    if (!values.may_forget()) continue;
+    if (!is_at(*r, meter) || !values.may_forget()) continue;
     for (Id v = 0; v < static_cast<Id>(values.size()); ++v) {
       const auto& packed = values.packed(v);
       if (!packed || packed.use_count() > 1 || packed->bytes() <= bytes || !values.rebuildable(v)) continue;
@@ -229,7 +238,7 @@ bool drop_a_packed_copy() {
   return true;
 }
 
-bool put_away_what_cannot_be_rebuilt() {
+bool put_away_what_cannot_be_rebuilt(const Meter& meter) {
   std::shared_ptr<Recording> of;
   Id largest = no_value;
   std::shared_ptr<const DiskCopy> copy;
@@ -237,7 +246,7 @@ bool put_away_what_cannot_be_rebuilt() {
     const Arbiter lock;
     for (Recording* const r : process().recordings().all()) {
       const std::optional<DiskTerms> disk = r->rules().tiers().disk;
-      if (!disk) continue;
+      if (!disk || !is_at(*r, meter)) continue;
       for (Id v = 0; v < static_cast<Id>(r->values().size()); ++v) {
         if (!r->values().may_put_away(v) || !disk->takes(r->values().bytes(v))) continue;
         if (largest != no_value && of->values().bytes(largest) >= r->values().bytes(v)) continue;
@@ -256,9 +265,10 @@ bool put_away_what_cannot_be_rebuilt() {
   return true;
 }
 
-bool reconsider_victims() {
+bool reconsider_victims(const Meter& meter) {
   bool any = false;
   for (Recording* const r : process().recordings().all()) {
+    if (!is_at(*r, meter)) continue;
     any |= r->values().release_outlasting();
     any |= r->values().victims().has_busy();
     r->values().victims().reconsider();

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "torch/libtorch.h"
+
 namespace reprise::internal {
 
-View::View(const at::Tensor& tensor) : offset(tensor.storage_offset()), dtype(tensor.scalar_type()) {
+View::View(const at::Tensor& tensor)
+    : offset(tensor.storage_offset()), dtype(tensor.scalar_type()), device(tensor.device()) {
   const auto sizes = tensor.sizes(), strides = tensor.strides();
   dims.append(sizes.begin(), sizes.end());
   dims.append(strides.begin(), strides.end());
@@ -14,14 +17,15 @@ bool View::matches(const at::Tensor& tensor) const {
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   const auto rank = static_cast<std::size_t>(impl.dim());
   if (2 * rank != dims.size() || impl.storage_offset() != offset) return false;
-  if (c10::typeMetaToScalarType(impl.dtype()) != dtype) return false;
+  if (c10::typeMetaToScalarType(impl.dtype()) != dtype || impl.device() != device) return false;
   return std::equal(dims.begin(), dims.begin() + rank, impl.sizes().data()) &&
          std::equal(dims.begin() + rank, dims.end(), impl.strides().data());
 }
 
 at::Tensor View::of(c10::Storage storage) const {
-  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
-      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(dtype));
+  const c10::DispatchKeySet keys = libtorch::keys_of(storage, dtype);
+  at::Tensor tensor =
+      at::detail::make_tensor<c10::TensorImpl>(std::move(storage), keys, c10::scalarTypeToTypeMeta(dtype));
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes(), strides(), offset);
   return tensor;
 }

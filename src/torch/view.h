@@ -1,4 +1,4 @@
-// How a tensor lies in its storage.
+// How a tensor lies in its storage, and on which device that is.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,6 +10,7 @@ struct View {
   c10::SmallVector<std::int64_t, 6> dims;  // sizes, then strides
   std::int64_t offset = 0;
   at::ScalarType dtype = at::kFloat;
+  c10::Device device{c10::DeviceType::CPU};
 
   View() = default;
   explicit View(const at::Tensor&);
@@ -20,7 +21,7 @@ struct View {
   // A tensor over the storage, without a dispatcher call.
   [[nodiscard]] at::Tensor of(c10::Storage) const;
   bool operator==(const View& other) const {
-    return offset == other.offset && dtype == other.dtype && dims == other.dims;
+    return offset == other.offset && dtype == other.dtype && device == other.device && dims == other.dims;
   }
 };
 

@@ -2,8 +2,8 @@
 
 #include <ATen/core/stack.h>
 
-#include <cstring>
 #include <memory>
+#include <optional>
 
 #include "torch/arbiter.h"
 #include "torch/interception.h"
@@ -18,6 +18,7 @@ struct Needed {
   std::shared_ptr<Recording> recording;
   Id value;
   c10::Storage contents;
+  std::optional<c10::Stream> made_on;
 };
 
 c10::SmallVector<Needed, 2> needed_of(const Written& written) {
@@ -28,7 +29,7 @@ c10::SmallVector<Needed, 2> needed_of(const Written& written) {
       const Id value = one->values().bindings().find(libtorch::storage_of(tensor));
       if (value == no_value || !one->values().would_copy(value)) continue;
       if (auto recording = one->weak_from_this().lock()) {  // else it is about to end
-        needed.push_back({std::move(recording), value, one->values().kept(value)});
+        needed.push_back({std::move(recording), value, one->values().kept(value), one->values().made_on(value)});
       }
     }
   }
@@ -36,9 +37,10 @@ c10::SmallVector<Needed, 2> needed_of(const Written& written) {
 }
 
 // Called in the middle of anything, where errors have nowhere to go.
-std::optional<c10::Storage> copy_of(const c10::Storage& contents) noexcept try {
-  c10::Storage copy = libtorch::new_storage(contents.nbytes());
-  std::memcpy(copy.mutable_data(), contents.data(), contents.nbytes());
+std::optional<c10::Storage> copy_of(const Needed& needed) noexcept try {
+  c10::Storage copy = libtorch::new_storage(needed.contents.nbytes(), needed.contents.device());
+  libtorch::use_here(needed.contents, needed.made_on);
+  libtorch::copy(copy, needed.contents);
   return copy;
 } catch (const std::exception&) {
   return std::nullopt;
@@ -96,12 +98,13 @@ void save_contents(const Written& written) {
   if (written.empty()) return;
   auto all = needed_of(written);
   for (Needed& needed : all) {
-    auto copy = copy_of(needed.contents);
+    auto copy = copy_of(needed);
     const Arbiter lock;
     Values& values = needed.recording->values();
     if (!values.would_copy(needed.value)) continue;
     if (copy) {
-      values.replace(needed.value, std::move(*copy));
+      const auto made_on = libtorch::current_stream(copy->device());
+      values.replace(needed.value, std::move(*copy), made_on);
     } else {
       values.lose(needed.value, Standing::lost_without_room);
     }

@@ -187,6 +187,15 @@ TEST(SummaryText, NamesWhatTheBudgetDoesNotCount) {
                   "              100 B allocated before the meter was there: not in the budget\n"));
 }
 
+TEST(SummaryText, NamesTheDeviceUnlessItIsTheCpu) {
+  Summary summary = usual();
+  EXPECT_FALSE(has(text_of(summary), " on cpu"));
+  summary.device = "cuda:0";
+  EXPECT_TRUE(has(text_of(summary), " on cuda:0\n")) << text_of(summary);
+  summary.budget.reset();
+  EXPECT_TRUE(has(text_of(summary), "no budget on cuda:0\n")) << text_of(summary);
+}
+
 TEST(SummaryText, HasNoSpacesAtTheEndsOfLines) {
   Summary summary = usual();
   summary.divergences = 1;

@@ -175,7 +175,7 @@ TEST_F(MeterTest, PressureIsToldTheBytesAndAskedUntilTheyFit) {
   asked.clear();
   for (int i = 0; i < 5; ++i) droppable.push_back(memory(1000));
   meter::callbacks(
-      [](Bytes wanted) {
+      [](Meter&, Bytes wanted) {
         asked.push_back(wanted);
         if (droppable.empty()) return false;
         droppable.pop_back();
@@ -192,7 +192,7 @@ TEST_F(MeterTest, PressureIsToldTheBytesAndAskedUntilTheyFit) {
 }
 
 TEST_F(MeterTest, WhatPressureThrowsReachesTheCaller) {
-  meter::callbacks([](Bytes wanted) -> bool { throw wanted; }, nullptr);
+  meter::callbacks([](Meter&, Bytes wanted) -> bool { throw wanted; }, nullptr);
   meter::limit(live_before + 100);
   meter::mark_peak();
   EXPECT_THROW(memory(1000), Bytes);
@@ -203,7 +203,7 @@ TEST_F(MeterTest, WhatPressureThrowsReachesTheCaller) {
 TEST_F(MeterTest, TheReserveIsForChargesAndTheLastResort) {
   asked.clear();
   meter::callbacks(
-      [](Bytes wanted) {
+      [](Meter&, Bytes wanted) {
         asked.push_back(wanted);
         return false;
       },
@@ -423,7 +423,7 @@ TEST_F(MeterThreadTest, PressureMayFreeWhatOtherThreadsMade) {
   static std::mutex mutex;
   static std::vector<c10::DataPtr> pool;
   meter::callbacks(
-      [](Bytes) {
+      [](Meter&, Bytes) {
         c10::DataPtr victim;  // freed without the lock
         const std::lock_guard lock(mutex);
         if (pool.empty()) return false;

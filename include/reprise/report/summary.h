@@ -30,8 +30,9 @@ struct REPRISE_EXPORT Summary {
   std::string name;             // of the session
   std::int64_t steps = 0;       // closed steps, whether they were recorded or not
   std::optional<Bytes> budget;  // of the next step; empty: no limit
+  std::string device = "cpu";   // whose bytes are counted and limited, as LibTorch calls it
 
-  // ---- bytes of LibTorch's CPU allocator ----
+  // ---- bytes of LibTorch's allocator for the device ----
   Bytes live = 0;                     // now
   Bytes peak_last_step = 0;           // the most that was live in the last step
   Bytes peak = 0;                     // in any step

@@ -27,6 +27,7 @@ class REPRISE_EXPORT BudgetError : public SessionError {
     Bytes bytes = 0;
   };
   struct Facts {
+    std::string place = "cpu";  // the device whose bytes these are
     Bytes budget = 0;
     Bytes live = 0;                          // live bytes that cannot be forgotten
     Bytes requested = 0;                     // by this allocation
@@ -36,6 +37,8 @@ class REPRISE_EXPORT BudgetError : public SessionError {
     std::optional<Bytes> floor = {};         // no plan for this trace can do with less, if that is known
     std::string floor_set_by = "";           // the moment that sets the floor, and what it needs
     std::string where = "";                  // the operator or the node of backward that was under way
+    // What the device's own allocator said, if it is the one that refused, although the bytes fit the budget.
+    std::string refused = "";
   };
   explicit BudgetError(Facts);
   [[nodiscard]] const Facts& facts() const { return facts_; }

@@ -97,6 +97,12 @@ struct SessionOptions {
   // Zero: every allocation in a step is a BudgetError. Negative: BadOption.
   Bytes budget = no_limit;
 
+  // The device whose bytes the budget counts, and whose values are forgotten and rebuilt, by LibTorch's name for it:
+  // "cuda:0"; without a number, the current one. Empty: the CPU, wherever the parameters are. Values on other devices
+  // are kept. On an accelerator there is no packing, no disk and no `measure`, and backward runs on the thread that
+  // calls it: see docs/devices.md. A device that does not exist, or whose bytes cannot be counted: BadOption.
+  std::string device = {};
+
   // When rebuilt values are compared with forgotten ones. Less often: faster first steps. More often: writes through
   // raw pointers are found in every step.
   Verify verify = Verify::first_time;

@@ -1,0 +1,81 @@
+#include "torch/far_fingerprints.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "torch/arbiter.h"
+#include "torch/fingerprint.h"
+#include "torch/process.h"
+#include "torch/recordings.h"
+
+namespace reprise::internal {
+namespace {
+
+struct Unread {
+  c10::Storage contents;
+  std::optional<c10::Stream> made_on;
+  std::vector<View> views;
+};
+
+// Those who wait for what the storage holds, and want a fingerprint.
+std::vector<SavedTensor*> waiting_for(Recording& r, c10::StorageImpl* storage) {
+  std::vector<SavedTensor*> all;
+  const Id value = r.values().bindings().find(storage);
+  if (value == no_value) return all;
+  for (SavedTensor* const saved : r.values().pending().of(value)) {
+    if (saved->fingerprint.empty() && saved->unmoved()) all.push_back(saved);
+  }
+  return all;
+}
+
+std::vector<Unread> take_unread(Recording& r) {
+  std::vector<Unread> all;
+  const Arbiter lock;
+  Values& values = r.values();
+  for (c10::Storage& contents : values.take_unread()) {
+    c10::StorageImpl* const storage = contents.unsafeGetStorageImpl();
+    const Id value = values.bindings().find(storage);
+    if (value == no_value) {
+      Arbiter::discard(std::move(contents));
+      continue;
+    }
+    std::vector<View> views;
+    for (const SavedTensor* const saved : waiting_for(r, storage)) {
+      if (std::find(views.begin(), views.end(), saved->view) == views.end()) views.push_back(saved->view);
+    }
+    all.push_back({std::move(contents), values.made_on(value), std::move(views)});
+  }
+  return all;
+}
+
+}  // namespace
+
+void read_fingerprints(Recording& r) {
+  if (r.rules().place().is_cpu()) return;
+  for (const Unread& unread : take_unread(r)) {
+    libtorch::use_here(unread.contents, unread.made_on);
+    for (const View& view : unread.views) {
+      const Fingerprint seen = fingerprint(unread.contents, view);
+      const Arbiter lock;
+      for (SavedTensor* const saved : waiting_for(r, unread.contents.unsafeGetStorageImpl())) {
+        if (saved->view == view) saved->fingerprint = seen;
+      }
+    }
+  }
+}
+
+void read_fingerprints(const Meter& meter) {
+  if (&meter == &meter::cpu()) return;
+  std::vector<std::shared_ptr<Recording>> recordings;
+  {
+    const Arbiter lock;
+    for (Recording* const one : process().recordings().all()) {
+      if (&one->rules().place().meter() != &meter) continue;
+      if (auto recording = one->weak_from_this().lock()) recordings.push_back(std::move(recording));  // else it ends
+    }
+  }
+  for (const auto& recording : recordings) read_fingerprints(*recording);
+}
+
+}  // namespace reprise::internal

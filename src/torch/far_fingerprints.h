@@ -1,0 +1,14 @@
+// Fingerprints of values on accelerators. Reading them waits for the device, so that is not done under the arbiter's
+// lock, where values are forgotten: they are held (Values::take_fingerprints) until whoever has let go of the lock has
+// read them here.
+#pragma once
+
+#include "torch/recording.h"
+
+namespace reprise::internal {
+
+// Of one recording, or of all whose place has this meter. Frees what was held. Not under the lock.
+void read_fingerprints(Recording&);
+void read_fingerprints(const Meter&);
+
+}  // namespace reprise::internal
