@@ -236,7 +236,7 @@ void ChainEngine::put(Id state, Place place) {
   Bytes bytes = 0;
   states_.encode(held_.slot(state), [&](const ArrayView& array) {
     held_.reserve(places_.used().room(array), state);
-    if (keeping()) kept_.put_state(first_ + state, array);
+    if (keeping() && (place == Place::disk || keeps_remembered())) kept_.put_state(first_ + state, array);
     if (!keeping() || place != Place::disk) bytes = places_.put(place, key_of(state), array);
   });
   held_.count_put(state);
