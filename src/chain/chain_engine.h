@@ -222,7 +222,7 @@ class ChainEngine {
 
   // The pass that is kept.
   bool kept_on_ = false;           // this one is
-  bool keeps_more_ = true;         // false: of this part nothing but the result, for which a small disk has room
+  bool keeps_more_ = true;         // false: the disk is too small for states that it need not have
   bool folder_is_ours_ = false;    // what the folder has is this chain's, or the caller knows of it
   std::uint64_t fingerprint_ = 0;  // the caller's
   std::optional<KeptPass::Found> resumed_;
