@@ -178,7 +178,10 @@ Id ChainEngine::forward(Id input) {
   if (places_.will_keep()) require_keeping();
   if (!resumed_ || !forward_resumed(input)) {
     open(input, start_, layers().size());
-    if (places_.will_keep()) begin_kept(input);
+    if (places_.will_keep()) {
+      require_room_to_keep(input);  // before anything is written
+      begin_kept(input);
+    }
     forward_part(input);
   }
   guard.done();

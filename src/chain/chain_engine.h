@@ -169,6 +169,12 @@ class ChainEngine {
   void begin_kept(Id input);
   // Returns false if a new pass begins instead.
   [[nodiscard]] bool forward_resumed(Id input);
+  // Throws BadOption if the part that was opened keeps more than the disk may have. A pass that was resumed does
+  // without some of it: see keeps_more_.
+  void require_room_to_keep(Id input);
+  [[nodiscard]] Bytes most_kept_of_part(Id input) const;
+  // Whether states that the schedule remembers are kept, and not only those that it puts on disk.
+  [[nodiscard]] bool keeps_remembered() const { return phase_ == Phase::forward && keeps_more_; }
   void keep_if_remembered(Id state);
   void keep_result();
   void keep_seed();
@@ -216,6 +222,7 @@ class ChainEngine {
 
   // The pass that is kept.
   bool kept_on_ = false;           // this one is
+  bool keeps_more_ = true;         // false: the disk is too small for states that it need not have
   bool folder_is_ours_ = false;    // what the folder has is this chain's, or the caller knows of it
   std::uint64_t fingerprint_ = 0;  // the caller's
   std::optional<KeptPass::Found> resumed_;

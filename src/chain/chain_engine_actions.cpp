@@ -104,11 +104,20 @@ void ChainEngine::run_keeping(Id layer, Id more) {
 }
 
 void ChainEngine::run_backward(Id layer, Id more) {
-  for (; more > 0; --more, --layer) {
-    run_backward(layer);
-    drop(layer);
+  if (!goes_plainly()) {
+    for (; more > 0; --more, --layer) {
+      run_backward(layer);
+      drop(layer);
+    }
+    return run_backward(layer);
   }
-  run_backward(layer);
+  for (;; --layer, --more) {
+    ++held_.statistics.backward_calls;
+    states_.backward(layers().number(first_ + layer), held_.slot(layer), nowhere);
+    position_ = layer;
+    if (more == 0) return;
+    (void)held_.drop(layer);
+  }
 }
 
 // A layer of a pass in which nobody watches, limits, compares or decides anything, and forward returns states. It does
@@ -227,7 +236,7 @@ void ChainEngine::put(Id state, Place place) {
   Bytes bytes = 0;
   states_.encode(held_.slot(state), [&](const ArrayView& array) {
     held_.reserve(places_.used().room(array), state);
-    if (keeping()) kept_.put_state(first_ + state, array);
+    if (keeping() && (place == Place::disk || keeps_remembered())) kept_.put_state(first_ + state, array);
     if (!keeping() || place != Place::disk) bytes = places_.put(place, key_of(state), array);
   });
   held_.count_put(state);

@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "chain/chain_engine.h"
+#include "chain/kept_room.h"
+#include "store/disk.h"
+#include "store/kept_value.h"
 
 namespace reprise::internal {
 
@@ -42,23 +45,77 @@ void ChainEngine::require_keeping() const {
 }
 
 void ChainEngine::begin_kept(Id input) {
-  kept_.begin(record_of(input));
+  kept_.begin(record_of(input), pass_->limit().has_value());
   kept_on_ = folder_is_ours_ = true;
   // Everything else can be made again from the input, so this is waited for.
   states_.encode(input, [&](const ArrayView& array) { kept_.put_state(start_, array); });
   kept_.finish();
 }
 
+// Parts that run once more, and what is left of a pass that was resumed, have plans of their own, which may remember
+// more than the pass would have. That need not be kept: after another crash, it is done again.
+void ChainEngine::require_room_to_keep(Id input) {
+  keeps_more_ = true;
+  if (!places_.disk_is_limited()) return;
+  if (keeping()) kept_.finish();  // what is not needed any more is gone then
+  keeps_more_ = !ran_before_;
+  const Bytes budget = places_.used().disk->budget;
+  Bytes most = most_kept_of_part(input);
+  if (most > budget && keeps_more_ && keeping()) {
+    keeps_more_ = false;
+    most = most_kept_of_part(input);
+  }
+  if (most <= budget) return;
+  throw BadOption(fmt::format(
+      "[chain] disk.budget is {} bytes, and what is kept of the pass needs {}: the states that the schedule "
+      "remembers, the result and a gradient. Raise it, or let the schedule remember fewer states",
+      budget, most));
+}
+
+// If nobody knows better, states are as large as the input. Gradients are as large as their states.
+Bytes ChainEngine::most_kept_of_part(Id input) const {
+  const PlaceSettings& places = places_.used();
+  const ChainForm form = pass_->form() ? *pass_->form() : form_of_pass();
+  const ChainInput terms = input_terms(input, places);
+  std::size_t dimensions = 0;
+  states_.encode(input, [&](const ArrayView& array) { dimensions = array.shape().size(); });
+  const std::string_view name = places.codec ? places.codec->name() : reprise::codec("exact").name();
+  const auto coded = [&](Id state) {
+    if (!setup_.sizes_known()) return terms.coded;
+    return form.disk ? form.tiers[*form.disk].entries[state].bytes - Disk::header_bytes : form.state_bytes(state);
+  };
+  const auto file = [&](Bytes bytes, const std::string& key) {
+    return bytes + Disk::header_bytes + kept_description_bytes(key, dimensions, name);
+  };
+  KeptTerms of;
+  of.forward_cost = [&](Id layer) { return setup_.forward_cost(first_ + layer); };
+  of.state = [&](Id state) { return file(coded(state), std::to_string(first_ + state)); };
+  of.gradient = [&](Id state) {
+    return states_.gradient_codable() ? file(coded(state), KeptPass::gradient_key(first_ + state)) : 0;
+  };
+  of.keeps_remembered = keeps_remembered();
+  of.before = keeping() ? kept_.bytes() : KeptPass::record_bytes();
+  if (keeping()) {
+    for (const Id state : kept_.states()) {
+      if (state >= first_) of.there.insert(state - first_);
+    }
+  }
+  if (!ran_before_) of.at_turn = file(coded(form.size()), "result") + KeptPass::seed_bytes();
+  return most_kept(pass_->from_the_start(), std::move(of));
+}
+
 // Called when everything has been done with a state that forward does with it.
 void ChainEngine::keep_if_remembered(Id state) {
-  const Id slot = held_.slot(state);
+  const Id slot = keeps_remembered() ? held_.slot(state) : nowhere;
   if (slot == nowhere || kept_.states().contains(first_ + state)) return;
   states_.encode(slot, [&](const ArrayView& array) { kept_.put_state(first_ + state, array); });
+  held_.count_places();
 }
 
 void ChainEngine::keep_result() {
   if (ran_before_ || result_ == nowhere) return;
   states_.encode(result_, [&](const ArrayView& array) { kept_.put_result(array); });
+  held_.count_places();
 }
 
 void ChainEngine::keep_seed() {
@@ -77,6 +134,7 @@ void ChainEngine::keep_seed() {
 void ChainEngine::keep_gradient(Id state) {
   if (!states_.gradient_codable() || !kept_.states().contains(state)) return;
   states_.encode_gradient([&](const ArrayView& array) { kept_.put_gradient(state, array); });
+  held_.count_places();
 }
 
 // ---- going on ----
@@ -148,6 +206,7 @@ bool ChainEngine::forward_resumed(Id input) {
     const Id from = *kept_.states().rbegin();
     const Id state = states_.decode(kept_.state(from));
     open(state, from, layers().size());
+    require_room_to_keep(state);
     forward_part(state);
   }
   return true;
@@ -159,6 +218,7 @@ void ChainEngine::run_segment_forward() {
   const Id state = states_.decode(kept_.state(from));
   ran_before_ = true;
   open(state, from, end);
+  require_room_to_keep(state);
   forward_part(state);
   if (const Id made = std::exchange(result_, nowhere); made != nowhere) states_.drop(made);
 }

@@ -89,6 +89,8 @@ class HeldStates {
   // Count a form of a state in a place.
   void count_put(Id state) { add_form(state), count_places(); }
   void count_get(Id state, bool last);
+  // Counts what the places have now.
+  void count_places();
   // Count an array on its way between a state and a place.
   void count_array(Bytes bytes) { add_bytes(bytes); }
   void discount_array(Bytes bytes) { subtract_bytes(bytes); }
@@ -123,7 +125,6 @@ class HeldStates {
   void remove_form(Held& held) {
     if (--held.forms == 0) --statistics.remembered;
   }
-  void count_places();
   [[nodiscard]] Bytes stored_now() const { return bytes_ + places_.memory(); }
   [[noreturn]] void fail_limit(Bytes more, Id layer) const;
 

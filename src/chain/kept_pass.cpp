@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstring>
+
+#include "store/disk.h"
+#include "store/kept_value.h"
 
 namespace reprise::internal {
 namespace {
@@ -23,7 +27,20 @@ std::optional<Id> number_in(std::string_view key) {
   return number;
 }
 
+Bytes file_of_numbers(std::size_t count, const char* key) {
+  return static_cast<Bytes>(count * sizeof(std::uint64_t)) + Disk::header_bytes +
+         kept_description_bytes(key, 1, reprise::codec("exact").name());
+}
+
 }  // namespace
+
+Bytes KeptPass::record_bytes() {
+  return file_of_numbers(numbers_of({}).size(), "pass");
+}
+
+Bytes KeptPass::seed_bytes() {
+  return file_of_numbers(1, "seed");
+}
 
 std::optional<KeptPass::Found> KeptPass::look() const {
   const DiskTier& tier = *places_.next().disk;
@@ -36,7 +53,7 @@ std::optional<KeptPass::Found> KeptPass::look() const {
     const bool of_gradient = text.starts_with(gradient);
     const auto number = number_in(of_gradient ? text.substr(gradient.size()) : text);
     if (number && of_gradient) {
-      if (!found.gradient || *number < *found.gradient) found.gradient = *number;
+      found.gradients.insert(*number);
     } else if (number) {
       found.states.insert(*number);
     } else if (key != "pass" && key != "result" && key != "seed") {
@@ -54,12 +71,12 @@ std::optional<KeptPass::Found> KeptPass::look() const {
   found.record = {record[1], record[2], record[3], record[4], record[5], record[6]};
   found.result = store.contains("result");
   if (store.contains("seed")) found.seed = store.get("seed").as<std::uint64_t>()[0];
-  if (!found.result || !found.seed) found.gradient.reset();
+  if (found.result && found.seed && !found.gradients.empty()) found.gradient = *found.gradients.begin();
   return found;
 }
 
-void KeptPass::begin(const PassRecord& record) {
-  store_ = &places_.kept_store(static_cast<Bytes>(record.input_bytes));
+void KeptPass::begin(const PassRecord& record, bool limited) {
+  store_ = &places_.kept_store(static_cast<Bytes>(record.input_bytes), limited);
   clear();
   const auto numbers = numbers_of(record);
   put("pass", numbers);
@@ -67,22 +84,58 @@ void KeptPass::begin(const PassRecord& record) {
 }
 
 void KeptPass::go_on(Found found, bool limited) {
-  store_ = &places_.kept_store(limited ? 0 : static_cast<Bytes>(found.record.input_bytes));
+  store_ = &places_.kept_store(static_cast<Bytes>(found.record.input_bytes), limited);
   states_ = std::move(found.states);
+  bytes_ = 0;
+  for (const std::string& key : store_->keys()) bytes_ += file_bytes(key);
   gradients_.clear();
-  if (found.gradient) gradients_.push_back(*found.gradient);
+  if (found.gradient) gradients_.assign(found.gradients.rbegin(), found.gradients.rend());
+  // Written before the result was, and of no use without it.
+  if (!found.gradient) std::ranges::for_each(found.gradients, [this](Id state) { erase(gradient_key(state)); });
+  remove_what_is_not_needed();
 }
 
-void KeptPass::put(const Key& key, const ArrayView& array) {
-  if (store_->put(key, array, PutOptions{.codec = places_.used().codec}) != PutResult::stored) {
-    throw ChainError(fmt::format("[chain] {} of {} bytes found no place on the disk", key.text, array.bytes()));
+// What has no room on disk is an error now: it would stay in memory, and be lost with the process. States and gradients
+// may be on disk that are not needed any more as soon as the last gradient is safe, so that is waited for first.
+void KeptPass::put(const Key& key, const ArrayView& array, const Codec* codec) {
+  if (!put_now(key, array, codec)) {
+    finish();
+    if (!put_now(key, array, codec)) {
+      throw ChainError(fmt::format(
+          "[chain] disk.budget is {} bytes, of which {} are taken: {} of {} bytes does not fit. Raise it, or let the "
+          "schedule remember fewer states",
+          places_.used().disk->budget, bytes_, number_in(key.text) ? "state " + key.text : key.text, array.bytes()));
+    }
   }
   store_->offload({&key, 1});
 }
 
+bool KeptPass::put_now(const Key& key, const ArrayView& array, const Codec* codec) {
+  const Bytes before = store_->contains(key) ? file_bytes(key) : 0;
+  try {
+    if (store_->put(key, array, PutOptions{.codec = codec}) != PutResult::stored) return false;
+  } catch (const DoesNotFit&) {
+    return false;
+  }
+  bytes_ += file_bytes(key) - before;
+  if (bytes_ <= places_.used().disk->budget) return true;
+  erase(key);
+  return false;
+}
+
+void KeptPass::erase(const Key& key) {
+  bytes_ -= file_bytes(key);
+  store_->erase(key);
+}
+
+Bytes KeptPass::file_bytes(const Key& key) const {
+  const Description value = store_->describe(key);
+  return value.bytes + Disk::header_bytes + kept_description_bytes(key.text, value.shape.size(), value.codec);
+}
+
 void KeptPass::put_state(Id state, const ArrayView& array) {
   if (states_.contains(state)) return;
-  put(state, array);
+  put(state, array, places_.used().codec);
   states_.insert(state);
   remove_what_is_not_needed();
 }
@@ -92,7 +145,7 @@ void KeptPass::put_seed(std::uint64_t fingerprint) {
 }
 
 void KeptPass::put_gradient(Id state, const ArrayView& array) {
-  put(gradient_key(state), array);
+  put(gradient_key(state), array, places_.used().codec);
   gradients_.push_back(state);
   remove_what_is_not_needed();
 }
@@ -100,12 +153,11 @@ void KeptPass::put_gradient(Id state, const ArrayView& array) {
 // A value is safe if it is on disk. Gradients get there one after the other.
 void KeptPass::remove_what_is_not_needed() {
   while (gradients_.size() > 1 && store_->describe(gradient_key(gradients_[1])).tier == TierKind::disk) {
-    store_->erase(gradient_key(gradients_.front()));
+    erase(gradient_key(gradients_.front()));
     gradients_.erase(gradients_.begin());
   }
   if (gradients_.empty() || store_->describe(gradient_key(gradients_.front())).tier != TierKind::disk) return;
-  for (auto at = states_.lower_bound(gradients_.front()); at != states_.end(); at = states_.erase(at))
-    store_->erase(*at);
+  for (auto at = states_.lower_bound(gradients_.front()); at != states_.end(); at = states_.erase(at)) erase(*at);
 }
 
 void KeptPass::finish() {
@@ -114,11 +166,12 @@ void KeptPass::finish() {
 }
 
 void KeptPass::clear() {
-  Store& store = places_.kept_store(0);
+  Store& store = places_.kept_store(0, false);
   store.erase("pass");  // first: without it the rest is nothing, should this be the end of the process
   store.clear();
   states_.clear();
   gradients_.clear();
+  bytes_ = 0;
 }
 
 }  // namespace reprise::internal

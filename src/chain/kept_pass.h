@@ -41,7 +41,8 @@ class KeptPass {
     std::set<Id> states;
     bool result = false;
     std::optional<std::uint64_t> seed;
-    std::optional<Id> gradient;
+    std::set<Id> gradients;
+    std::optional<Id> gradient;  // that counts
     [[nodiscard]] bool over() const {
       return result && (gradient == static_cast<Id>(record.first) || record.first == record.layers);
     }
@@ -50,14 +51,20 @@ class KeptPass {
   // the folder is a store's and no chain's. The folder is not in use meanwhile.
   [[nodiscard]] std::optional<Found> look() const;
 
-  // Begins a new pass and forgets what was there.
-  void begin(const PassRecord&);
-  // Goes on with what was found. `limited`: memory is, so that nothing waits there to be written.
+  // Begins a new pass and forgets what was there. `limited`: memory is, so that nothing waits there to be written.
+  void begin(const PassRecord&, bool limited);
+  // Goes on with what was found in the folder.
   void go_on(Found, bool limited);
   [[nodiscard]] const std::set<Id>& states() const { return states_; }
+  // Returns the bytes of all files, also of those that are still to be written.
+  [[nodiscard]] Bytes bytes() const { return bytes_; }
+  // Return the bytes of two files that are always of the same size, and the key of a third.
+  [[nodiscard]] static Bytes record_bytes();
+  [[nodiscard]] static Bytes seed_bytes();
+  [[nodiscard]] static std::string gradient_key(Id state) { return "gradient " + std::to_string(state); }
 
   void put_state(Id state, const ArrayView&);
-  void put_result(const ArrayView& array) { put("result", array); }
+  void put_result(const ArrayView& array) { put("result", array, places_.used().codec); }
   void put_seed(std::uint64_t fingerprint);
   // From now on only states before this one are needed.
   void put_gradient(Id state, const ArrayView&);
@@ -70,14 +77,17 @@ class KeptPass {
   void clear();
 
  private:
-  [[nodiscard]] static std::string gradient_key(Id state) { return "gradient " + std::to_string(state); }
-  void put(const Key&, const ArrayView&);
+  void put(const Key&, const ArrayView&, const Codec* = nullptr);
+  [[nodiscard]] bool put_now(const Key&, const ArrayView&, const Codec*);
+  void erase(const Key&);
+  [[nodiscard]] Bytes file_bytes(const Key&) const;
   void remove_what_is_not_needed();
 
   StatePlaces& places_;
   Store* store_ = nullptr;  // of the pass that goes on
   std::set<Id> states_;
   std::vector<Id> gradients_;  // descending
+  Bytes bytes_ = 0;            // of all files
 };
 
 }  // namespace reprise::internal

@@ -60,8 +60,9 @@ ChainPass::ChainPass(std::shared_ptr<const ChainScript> script, std::size_t done
       actions_(&script_->plan.actions),
       next_(done) {}
 
-ChainPass::ChainPass(std::unique_ptr<ChainDecisions> decisions, const PassPart& part)
+ChainPass::ChainPass(SchedulePointer schedule, std::unique_ptr<ChainDecisions> decisions, const PassPart& part)
     : part_(part),
+      schedule_(std::move(schedule)),
       decisions_(std::move(decisions)),
       rules_(std::make_unique<ChainRules>(part.tapes, tier_count(part.tiers))),
       writer_(std::make_unique<StepWriter>(part.tapes, part.tiers, true)),
@@ -76,6 +77,12 @@ ChainPass::ChainPass(SchedulePointer schedule, std::unique_ptr<ChainStepSource> 
       actions_(&writer_->actions()) {
   writer_->layers(part.layers);
   rules_->layers(part.layers);
+}
+
+ChainPass ChainPass::from_the_start() const {
+  if (script_) return ChainPass(script_);
+  if (decisions_) return ChainPass(schedule_, schedule_->decisions(), part_);
+  return ChainPass(schedule_, schedule_->steps(part_.layers), part_);
 }
 
 // ---- steps as they come ----

@@ -39,9 +39,11 @@ class ChainPass {
   // Makes a pass that follows a script, of which some actions are done.
   explicit ChainPass(std::shared_ptr<const ChainScript>, std::size_t done = 0);
   // Makes a pass that decides as it goes.
-  ChainPass(std::unique_ptr<ChainDecisions>, const PassPart&);
+  ChainPass(SchedulePointer, std::unique_ptr<ChainDecisions>, const PassPart&);
   // Makes a pass that takes the steps of a schedule as they come.
   ChainPass(SchedulePointer, std::unique_ptr<ChainStepSource>, const PassPart&);
+  // Returns the same pass as it was made, for a number of layers that is known.
+  [[nodiscard]] ChainPass from_the_start() const;
 
   // ---- the layers ----
 
@@ -117,6 +119,7 @@ class ChainPass {
   PassPart part_;
   std::shared_ptr<const ChainScript> script_;
   std::optional<Bytes> limit_;
+  SchedulePointer schedule_;  // if there is no script
 
   // Of a pass that decides as it goes.
   std::unique_ptr<ChainDecisions> decisions_;
@@ -130,7 +133,6 @@ class ChainPass {
   bool has_turned_ = false;
 
   // Of a pass that takes steps as they come.
-  SchedulePointer schedule_;
   std::unique_ptr<ChainStepSource> source_;  // null when it has no more steps
   std::vector<ChainStep> steps_;             // that are not written yet
   std::unique_ptr<ChainRules> rules_;

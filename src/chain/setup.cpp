@@ -235,7 +235,7 @@ ChainForm ChainSetup::form_of_part(Id first, Id end, const PlaceSettings& places
 std::optional<ChainPass> ChainSetup::begin_without_plan(const SchedulePointer& schedule, const PassPart& part) {
   auto decisions = schedule->decisions();
   if (!layers_.known() && !enabled_) decisions = std::make_unique<RememberAll>();
-  if (decisions) return ChainPass(std::move(decisions), part);
+  if (decisions) return ChainPass(schedule, std::move(decisions), part);
   if (!layers_.known()) {
     throw ChainError("[chain] the schedule needs to know the number of layers: use schedule::online or ::selective");
   }

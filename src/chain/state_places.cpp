@@ -141,7 +141,8 @@ void StatePlaces::prefetch(std::span<const Id> states, Id first) {
   disk_->prefetch(keys);
 }
 
-Store& StatePlaces::kept_store(Bytes first) {
+Store& StatePlaces::kept_store(Bytes first, bool waits) {
+  if (!disk_ && waits) transit_ = 0;
   return store(Place::disk, first);
 }
 

@@ -67,9 +67,10 @@ class StatePlaces {
   void clear_for_another_plan() noexcept;
 
   // True if what is on the disk in this pass outlives the process: see kept_pass.h, which has its store. It is made for
-  // arrays of this size if it is not there.
+  // arrays of this size if it is not there. `waits`: none of them is in memory on its way to the disk.
   [[nodiscard]] bool keeps() const { return used_.disk && used_.disk->keep; }
-  [[nodiscard]] Store& kept_store(Bytes first);
+  [[nodiscard]] bool disk_is_limited() const { return used_.disk && used_.disk->budget < largest_bytes; }
+  [[nodiscard]] Store& kept_store(Bytes first, bool waits);
   // Ends that store, so that the folder can be looked at.
   void close_kept() noexcept;
 

@@ -157,6 +157,58 @@ inline std::size_t StepWriter::join_advances(Action& layers, Id at, std::span<co
   return count;
 }
 
+// Joins layers to the last action, if that has made state `at`, as long as each state is stored before the next layer
+// runs. Returns how many of the first `count` steps that takes.
+inline std::size_t StepWriter::join_kept(Id at, std::span<const ChainStep> steps, std::size_t count) {
+  if (places_[0]) return 0;
+  Action& layers = actions_.back();
+  const bool again = layers.kind == Action::Kind::replay;
+  if ((!again && layers.kind != Action::Kind::run) || layers.tier > 0 || layers.target - layers.tier + 1 != at)
+    return 0;
+  const Id end = again ? std::min(has_run_ + 1, layers_) : layers_;
+  std::size_t next = 0;
+  for (; next + 2 <= count && next + 2 < steps.size() && at + 1 < end; next += 2, ++at) {
+    const ChainStep& runs = steps[next + 1];
+    const bool goes_on = runs.kind == ChainStep::Kind::advance ||
+                         (runs.kind == ChainStep::Kind::tape && steps[next + 2].kind != ChainStep::Kind::backward);
+    if (steps[next] != ChainStep{ChainStep::Kind::store, at, 0} || !goes_on || runs.at != at + 1) break;
+    if (states_[static_cast<std::size_t>(at) + 1] != Stay{}) break;
+    states_[static_cast<std::size_t>(at)].stored = true;
+    states_[static_cast<std::size_t>(at) + 1].resident = true;
+    --layers.tier;
+  }
+  has_run_ = std::max(has_run_, at);
+  return next;
+}
+
+// The same for backward: of the layers before state `at`, which the last action has dropped when its layer was through,
+// as long as the state before each is stored and discarded after it. Only whole layers are taken.
+inline std::size_t StepWriter::join_reversed(Id at, std::span<const ChainStep> steps) {
+  using Kind = ChainStep::Kind;
+  if (places_[0] || has_run_ < layers_ || actions_.size() < 2 || actions_.back() != Action::drop(at)) return 0;
+  Action &runs = actions_.end()[-2], &drop = actions_.back();
+  if (runs.kind != Action::Kind::run || runs.target + runs.tier != 2 * layers_ - 1 - at) return 0;
+  std::size_t next = 0;
+  for (; at > 0; --at) {
+    std::size_t end = next;
+    const auto takes = [&](Kind kind, Id of) {
+      const bool is_it = end < steps.size() && steps[end] == ChainStep{kind, of, 0};
+      end += is_it;
+      return is_it;
+    };
+    (void)takes(Kind::load, at - 1);
+    (void)takes(Kind::tape, at);
+    if (!takes(Kind::backward, at) || !takes(Kind::discard, at - 1)) break;
+    Stay& before = states_[static_cast<std::size_t>(at) - 1];
+    if (!before.resident || !before.stored) break;
+    before = {};
+    ++runs.tier;
+    drop.target = at - 1;
+    next = end;
+  }
+  return next;
+}
+
 void StepWriter::write(std::span<const ChainStep> steps, std::size_t count) {
   using Kind = ChainStep::Kind;
   for (std::size_t i = 0; i < count; ++i) {
@@ -165,15 +217,26 @@ void StepWriter::write(std::span<const ChainStep> steps, std::size_t count) {
       case Kind::advance: {
         const std::size_t had = actions_.size();
         advance(step.at);
-        if (!joins_ || actions_.size() == had || step.at == layers_) break;
-        i += join_advances(actions_[had], step.at, steps.subspan(i + 1, count - i - 1));
+        if (!joins_) break;
+        if (actions_.size() > had && step.at != layers_) {
+          i += join_advances(actions_[had], step.at, steps.subspan(i + 1, count - i - 1));
+        }
+        i += join_kept(steps[i].at, steps.subspan(i + 1), count - i - 1);
         break;
       }
-      case Kind::tape: tape(step.at, i + 1 == steps.size() || steps[i + 1].kind != Kind::backward); break;
+      case Kind::tape: {
+        const bool goes_on = i + 1 == steps.size() || steps[i + 1].kind != Kind::backward;
+        tape(step.at, goes_on);
+        if (joins_ && goes_on && !actions_.empty()) i += join_kept(step.at, steps.subspan(i + 1), count - i - 1);
+        break;
+      }
       case Kind::backward: backward(step.at); break;
       case Kind::store: store(step.at, step.level); break;
       case Kind::load: load(step.at, step.level, says_last_ && is_last_load(steps.subspan(i))); break;
-      case Kind::discard: discard(step.at, step.level); break;
+      case Kind::discard:
+        discard(step.at, step.level);
+        if (joins_) i += join_reversed(step.at, steps.subspan(i + 1, count - i - 1));
+        break;
     }
   }
 }

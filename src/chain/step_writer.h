@@ -91,6 +91,8 @@ class StepWriter {
   [[nodiscard]] bool join_forward(Id layer, bool again);
   [[nodiscard]] bool join_backward(Id moment, Id layer);
   [[nodiscard]] std::size_t join_advances(Action& layers, Id at, std::span<const ChainStep>);
+  [[nodiscard]] std::size_t join_kept(Id at, std::span<const ChainStep>, std::size_t count);
+  [[nodiscard]] std::size_t join_reversed(Id at, std::span<const ChainStep>);
   void drop(Id state, Stay&);
   void drop_unless_stored(Id state);
   [[noreturn]] void fail_state(Id state) const;

@@ -60,11 +60,15 @@ class DescriptionReader {
 
 }  // namespace
 
+Bytes kept_description_bytes(std::string_view key, std::size_t dimensions, std::string_view codec) {
+  const std::size_t numbers = 8 + dimensions, checksum = 1;
+  return static_cast<Bytes>(8 * (numbers + checksum) + key.size() + codec.size());
+}
+
 std::vector<std::byte> describe_kept(const StoredValue& value) {
   const std::string_view codec = value.codec->name();
-  const std::uint64_t numbers = 8 + value.shape.size(), checksum = 1;
   Writer out;
-  out.number<std::uint64_t>(8 * (numbers + checksum) + value.key.size() + codec.size());
+  out.number<Bytes>(kept_description_bytes(value.key, value.shape.size(), codec));
   out.number<std::uint64_t>(value.number);
   out.number<double>(value.cost);
   out.number<std::uint64_t>(static_cast<std::uint64_t>(value.plain_bytes));

@@ -15,7 +15,8 @@ std::shared_ptr<DiskFile> StoreState::write(const StoredValue& value, std::span<
 }
 
 Bytes StoreState::file_bytes(const StoredValue& value, Bytes coded) const {
-  const Bytes description = disk_->keeps() ? static_cast<Bytes>(describe_kept(value).size()) : 0;
+  const Bytes description =
+      disk_->keeps() ? kept_description_bytes(value.key, value.shape.size(), value.codec->name()) : 0;
   return coded + Disk::header_bytes + description;
 }
 

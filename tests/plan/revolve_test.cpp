@@ -62,6 +62,26 @@ TEST(Revolve, SchedulesHaveThatManyStepsAndKeepToTheirSlots) {
   EXPECT_EQ(forward_steps(revolve_schedule(1000, 5)), 7284u);
 }
 
+TEST(Revolve, StepsAreTheSameOneByOneAndInPiecesOfAnySize) {
+  for (const int layers : {0, 1, 2, 3, 7, 20, 21, 22, 60, 150}) {
+    for (const int slots : {1, 2, 3, 6, 20, 60, 200}) {
+      ChainSteps single;
+      const auto source = revolve_source(layers, slots);
+      while (const auto step = source->next()) single.push_back(*step);
+      for (const std::size_t piece : {2u, 7u, 40u, 258u}) {
+        ChainSteps steps;
+        const auto again = revolve_source(layers, slots);
+        for (std::size_t got = piece; got == piece;) {
+          steps.resize(steps.size() + piece);
+          got = again->fill(std::span(steps).last(piece));
+          steps.resize(steps.size() - piece + got);
+        }
+        ASSERT_EQ(steps, single) << layers << " layers, " << slots << " slots, " << piece << " at once";
+      }
+    }
+  }
+}
+
 // Every order of advancing, storing, loading and taping there is, by Dijkstra's algorithm.
 std::int64_t fewest_steps(int layers, int slots) {
   using Node = std::tuple<std::int64_t, int, int, unsigned>;  // steps, layers left, state at hand or -1, stored states

@@ -118,6 +118,11 @@ class Chain : public AnyChain {
   //
   // Keeping needs a known number of layers, exact codecs, and the chain's own loop. If a gradient cannot be coded,
   // backward begins again. When a closure throws, what was kept stays, and resume() goes on with it, too.
+  //
+  // `disk.budget` has to have room for all that is kept at the same time: these states, the result and a gradient, or
+  // two. `forward` throws BadOption before any layer runs if it does not. Unless sizes are known, states are taken to
+  // be as large as the input, and gradients always as their states; what turns out larger and finds no room is a
+  // ChainError, and what was kept by then stays. A pass that was resumed keeps states as far as there is room.
   ChainResume resume(std::uint64_t fingerprint = 0) {
     static_assert(Codable<State>,
                   "a pass that is resumed is on disk, which needs to see states as arrays: specialize "

@@ -95,6 +95,8 @@ class RevolveSource final : public ChainStepSource {
           if (now.layers == 1) {
             pending_.push_back({Part::backward, now.first + 1});
             room[count++] = {Kind::tape, now.first + 1, 0};
+          } else if (now.layers <= now.slots + 1 && room.size() - count >= 6 * static_cast<std::size_t>(now.layers)) {
+            count += reverse_at_once(now, room.subspan(count));
           } else {
             if (!now.stored) room[count++] = {Kind::store, now.first, 0};
             reverse(now);
@@ -116,6 +118,25 @@ class RevolveSource final : public ChainStepSource {
     std::int32_t sweeps = 0;
     std::int64_t reach = 0;
   };
+
+  // There are slots for all states, so that each is stored once. Returns the number of steps, at most 6 for each layer.
+  [[nodiscard]] static std::size_t reverse_at_once(const Part& part, std::span<ChainStep> room) {
+    using Kind = ChainStep::Kind;
+    ChainStep* to = room.data();
+    const std::int32_t end = part.first + part.layers;
+    for (std::int32_t at = part.first; at + 1 < end; ++at) {
+      if (at > part.first || !part.stored) *to++ = {Kind::store, at, 0};
+      *to++ = {Kind::advance, at + 1, 0};
+    }
+    for (std::int32_t at = end; at > part.first; --at) {
+      if (at < end) *to++ = {Kind::load, at - 1, 0};
+      *to++ = {Kind::tape, at, 0};
+      *to++ = {Kind::backward, at, 0};
+      const bool stays = at == end || (at == part.first + 1 && part.stored);
+      if (!stays) *to++ = {Kind::discard, at - 1, 0};
+    }
+    return static_cast<std::size_t>(to - room.data());
+  }
 
   // Starting from a state that is there and stored. What comes later is pushed first.
   void reverse(Part part) {
