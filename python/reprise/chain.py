@@ -226,9 +226,9 @@ class Chain:
         """
         self._core.set_disk(
             arguments.path(folder, "[chain] the folder of the disk"),
-            None if budget is None else bytes_of(budget),
+            None if budget is None else bytes_of(budget, what="[chain] the budget of the disk"),
             arguments.flag(keep, "[chain] keep"),
-            None if transit is None else bytes_of(transit),
+            None if transit is None else bytes_of(transit, what="[chain] transit"),
         )
 
     @property

@@ -5,6 +5,7 @@ import html
 import json
 import os
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Generic, Literal, TypeVar
@@ -29,12 +30,14 @@ class Step:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._used = False
         self._thread: int | None = None
         self._group = distributed.group() if session._end_together else None
 
     def __enter__(self) -> Step:
-        if self._thread is not None:
+        if self._used:
             raise ValueError("[session] step: this step has begun already; every step is a new `with session.step():`")
+        self._used = True
         if self._group is not None:
             self._group.check()
         self._session._open()
@@ -49,6 +52,11 @@ class Step:
         self._session._close(failed=error is not None)
         if self._group is not None and error is not None:
             self._group.step_failed(error)
+
+    def __del__(self) -> None:
+        if not self._used:  # as in `session.step()`, written like `optimizer.step()`
+            text = "[session] step: it was never begun, and nothing is within the budget: write `with session.step():`"
+            warnings.warn(text, stacklevel=2)
 
 
 class Session:
@@ -114,9 +122,9 @@ class Session:
         self._share = _share_of(budget)
         self._plain_steps = 0
         self._core = _core.Session(
-            budget=None if self._share else _limit(budget),
+            budget=None if self._share else _limit(budget, "[session] option budget"),
             disk="" if disk is None else arguments.path(disk, "[session] option disk"),
-            disk_bytes=_limit(disk_bytes),
+            disk_bytes=None if disk_bytes is None else bytes_of(disk_bytes, what="[session] option disk_bytes"),
             verify=arguments.need(verify, str, "[session] option verify", "'never', 'first_time' or 'always'"),
             pack=arguments.flag(pack, "[session] option pack"),
             planning_share=arguments.number(planning_share, "[session] option planning_share", finite=False),
@@ -140,7 +148,7 @@ class Session:
     def budget(self, budget: int | str | None) -> None:
         self._share = _share_of(budget)
         self._plain_steps = 0
-        self._core.set_budget(None if self._share else _limit(budget))
+        self._core.set_budget(None if self._share else _limit(budget, "[session] budget"))
 
     @property
     def enabled(self) -> bool:
@@ -221,7 +229,7 @@ class Session:
 
         return Largest(
             self._core.largest(
-                [arguments.whole(size, "[largest] option sizes", 1) for size in sizes],
+                arguments.wholes(sizes, "[largest] option sizes"),
                 None if at_most is None else arguments.whole(at_most, "[largest] option at_most", 1),
                 arguments.whole(steps, "[largest] option steps", 0, 10**6),
                 arguments.number(seconds, "[largest] option seconds"),
@@ -354,16 +362,17 @@ def fraction_of_memory(share: float) -> int:
     return _core.fraction_of_memory(arguments.number(share, "[fraction_of_memory] share"))
 
 
-def _limit(budget: int | str | None) -> int | None:
-    return None if budget is None else bytes_of(budget)
+def _limit(budget: int | str | None, what: str) -> int | None:
+    # It is no multiple; but what is wrong with it is said in words that know of multiples.
+    return None if budget is None else bytes_of(budget, 1, what)
 
 
 def _share_of(budget: int | str | None) -> str | None:
     """The budget, if it is a multiple of what the model needs."""
     if not isinstance(budget, str) or not budget.strip().lower().endswith("x"):
         return None
-    _core.parse_budget(budget, 1)  # raises what is wrong with it
-    return budget
+    bytes_of(budget, 1, "[session] option budget")  # raises what is wrong with it
+    return budget.strip()
 
 
 def _rules(policy: Policy | None) -> list[tuple[str, str]]:

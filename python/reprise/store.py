@@ -116,9 +116,9 @@ class Store:
             raise ValueError("keep and disk_budget are about a disk, and there is none: give disk=")
         self._remember = _rule(remember)
         self._core = _core.Store(
-            None if memory is None else bytes_of(memory),
+            None if memory is None else bytes_of(memory, what="[store] memory"),
             None if disk is None else arguments.path(disk, "[store] disk"),
-            None if disk_budget is None else bytes_of(disk_budget),
+            None if disk_budget is None else bytes_of(disk_budget, what="[store] disk_budget"),
             arguments.flag(keep, "[store] keep"),
             self._library_rule(),
             arguments.text(give_up, "[store] give_up"),
