@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import os
 import threading
@@ -40,23 +41,43 @@ class Step:
         self._used = True
         if self._group is not None:
             self._group.check()
-        self._session._open()
-        self._thread = threading.get_ident()
-        return self
+        here = threading.get_ident()
+        opened: list[None] = []
+        try:
+            # Ctrl-C raises between two instructions of Python's, and there is none between the call and the note of it.
+            opened.extend(itertools.islice(iter(self._session._core.open, object()), 1))
+            self._thread = here
+            return self
+        except BaseException:
+            if opened:  # nobody is going to call __exit__
+                self._thread = here
+                self._close_now()
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._thread != threading.get_ident():
-            raise RuntimeError("[session] step: it must end on the thread that began it, and that has not happened yet")
-        self._session._close(failed=error is not None)
+        try:
+            if self._thread != threading.get_ident():
+                raise RuntimeError("[session] step: it must end on the thread that began it, and that has not happened yet")
+            self._session._close(failed=error is not None)
+        except BaseException:  # Ctrl-C, right here
+            self._close_now()
+            raise
+        self._thread = None
         if self._group is not None and error is not None:
             self._group.step_failed(error)
 
     def __del__(self) -> None:
+        self._close_now()  # if Ctrl-C came before the first instruction of __exit__
         if not self._used:  # as in `session.step()`, written like `optimizer.step()`
             text = "[session] step: it was never begun, and nothing is within the budget: write `with session.step():`"
             warnings.warn(text, stacklevel=2)
+
+    def _close_now(self) -> None:
+        if self._thread == threading.get_ident():
+            self._session._core.close()
+            self._thread = None
 
 
 class Session:
@@ -279,9 +300,6 @@ class Session:
                 "[session] no step was recorded from its first operator to the end of backward yet: run one first"
             )
         return trace
-
-    def _open(self) -> None:
-        self._core.open()
 
     def _close(self, *, failed: bool) -> None:
         self._core.close()
