@@ -313,19 +313,22 @@ class Session:
 
 
 class Largest:
-    """What `Session.largest` found. `str()` is a table of all sizes."""
+    """What `Session.largest` found. `str()` is a table of all sizes.
+
+    Attributes:
+        size: the largest size whose step kept the budget.
+        peak: the most bytes that were live in that step.
+        seconds: the CPU time of the thread in that step, which is the first of its size and has no plan.
+        refused: sizes that were predicted to fit, but whose step raised a BudgetError.
+        fit: what was predicted for each size, a `Fit`.
+    """
 
     def __init__(self, core: _core.Largest) -> None:
         self._core = core
-        #: The largest size whose step kept the budget.
         self.size: int = core.size
-        #: The most bytes that were live in that step.
         self.peak: int = core.peak
-        #: The CPU time of the thread in that step, which is the first of its size and has no plan.
         self.seconds: float = core.seconds
-        #: Sizes that were predicted to fit, but whose step raised a BudgetError.
         self.refused: list[int] = core.refused
-        #: What was predicted for each size.
         self.fit = Fit(core.fit)
 
     def __str__(self) -> str:
@@ -336,16 +339,19 @@ class Largest:
 
 
 class Measurement(Generic[T]):
-    """What `measure` found."""
+    """What `measure` found.
+
+    Attributes:
+        result: what the function returned; None if `Session.measure` ran it in a copy of the process.
+        peak: the most bytes that were live while it ran.
+        seconds: the CPU time of the thread.
+        trace: its `Trace`; None if there was no backward.
+    """
 
     def __init__(self, result: T, peak: int, seconds: float, trace: Trace | None) -> None:
-        #: What the function returned; None if `Session.measure` ran it in a copy of the process.
         self.result = result
-        #: The most bytes that were live while it ran.
         self.peak = peak
-        #: The CPU time of the thread, in seconds.
         self.seconds = seconds
-        #: Its trace; None if there was no backward.
         self.trace = trace
 
     def curve(self, *, points: int = 12, seconds: float = 30.0) -> Curve:

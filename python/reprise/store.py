@@ -23,15 +23,18 @@ Key = str | int
 
 
 class Offer(NamedTuple):
-    """What a rule knows about a value that is put."""
+    """What a rule knows about a value that is put.
 
-    #: A text: 7 and "7" are the same key.
+    Attributes:
+        key: a text; 7 and "7" are the same key.
+        number: of this put, counted from 0, whether or not earlier ones were remembered.
+        bytes: of the value, not coded.
+        cost: of rebuilding it.
+    """
+
     key: str
-    #: Of this put, counted from 0, whether or not earlier ones were remembered.
     number: int
-    #: Not coded.
     bytes: int
-    #: Of rebuilding it.
     cost: float
 
 
