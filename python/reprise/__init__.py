@@ -15,6 +15,11 @@
 signature of torch.utils.checkpoint. `measure` runs a step once and tells what it needs. `plan`, `curve`, `fit` and
 `simulate` work on traces: of recorded steps, of files, and of graphs of any kind.
 
+A step that does not fit raises `BudgetError` before the first byte over, with the numbers; after that and every other `Error`
+everything goes on working. `reprise.integrations` has callbacks for transformers and Lightning, and
+`python -m reprise run --budget 2GiB train.py` runs a script within a budget that does not know of it. docs/python.md tells all
+of it in order.
+
 Without a model of PyTorch's: `Chain` is checkpointing for closures on arrays of numpy, such as steps of a solver and their
 adjoints, with the schedules of `reprise.schedule` (Revolve, H-Revolve, a byte budget and more), and `Store` keeps arrays by
 key within budgets of memory and disk.

@@ -36,8 +36,8 @@ def run(words: Sequence[str]) -> None:
     from . import _core, planning
 
     try:
-        budget = None if options.budget is None else planning.bytes_of(options.budget)
-        disk_bytes = None if options.disk_bytes is None else planning.bytes_of(options.disk_bytes)
+        budget = None if options.budget is None else planning.bytes_of(options.budget, what="--budget")
+        disk_bytes = None if options.disk_bytes is None else planning.bytes_of(options.disk_bytes, what="--disk-bytes")
         _core.find_steps(
             budget, options.disk, disk_bytes, options.planning_share, options.planning_time, options.plans
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -53,6 +54,12 @@ def whole(value: Any, what: str, least: int = 0, most: int = 2**63 - 1) -> int:
     if not least <= int(value) <= most:
         raise ValueError(f"{what} is {value}: it must be from {least} to {most}")
     return int(value)
+
+
+def wholes(values: Any, what: str) -> list[int]:
+    """Returns a list of whole numbers, from 1 on."""
+    need(values, Iterable, what, "a list of whole numbers")
+    return [whole(value, what, 1) for value in values]
 
 
 def path(value: Any, what: str) -> str:

@@ -19,30 +19,36 @@ Gradient = Any
 
 
 class Progress(NamedTuple):
-    """What an observer of a chain is told."""
+    """What an observer of a chain is told.
 
-    #: "forward", "replay", "backward", or "planning": no layer has run, and a plan is being made.
+    Attributes:
+        phase: "forward", "replay", "backward", or "planning": no layer has run, and a plan is being made.
+        position: of the layer that has just been run.
+        layer: its number.
+        replays: how many there were so far.
+        stored: bytes that the chain stores now.
+        planned: of planning, the share of its time that is spent, 0 to 1.
+    """
+
     phase: str
-    #: Of the layer that has just been run.
     position: int
-    #: Its number.
     layer: int
-    #: So far.
     replays: int
-    #: Bytes that the chain stores now.
     stored: int
-    #: Of planning: the share of its time that is spent, 0 to 1.
     planned: float
 
 
 class Resumed(NamedTuple):
-    """What `Chain.resume` has found. It is true if there is a pass to go on with."""
+    """What `Chain.resume` has found. It is true if there is a pass to go on with.
 
-    #: False: nothing to go on with; forward begins with the first layer.
+    Attributes:
+        found: False: nothing to go on with; forward begins with the first layer.
+        forward: the layer that forward goes on with; the number of layers if it is over.
+        backward: layers that backward has left, if it had begun; 0 if it is over, too.
+    """
+
     found: bool
-    #: The layer that forward goes on with; the number of layers if it is over.
     forward: int
-    #: Layers that backward has left, if it had begun; 0 if it is over, too.
     backward: int | None
 
     def __bool__(self) -> bool:
@@ -226,9 +232,9 @@ class Chain:
         """
         self._core.set_disk(
             arguments.path(folder, "[chain] the folder of the disk"),
-            None if budget is None else bytes_of(budget),
+            None if budget is None else bytes_of(budget, what="[chain] the budget of the disk"),
             arguments.flag(keep, "[chain] keep"),
-            None if transit is None else bytes_of(transit),
+            None if transit is None else bytes_of(transit, what="[chain] transit"),
         )
 
     @property

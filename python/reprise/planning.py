@@ -324,7 +324,7 @@ def plan(
     _need_trace(trace, "[plan]")
     result = _core.make_plan(
         trace._core,
-        bytes_of(budget, trace.peak),
+        bytes_of(budget, trace.peak, "[plan] budget"),
         arguments.need(planner, str, "[plan] planner", "a name, see reprise.planners()"),
         None if count is None else arguments.whole(count, "[plan] count", 1, 2**31 - 1),
         arguments.number(seconds, "[plan] seconds"),
@@ -370,8 +370,8 @@ def fit(
     return Fit(
         _core.make_fit(
             [(arguments.whole(size, "[fit] a size", 1), trace._core) for size, trace in traces.items()],
-            bytes_of(budget),
-            [arguments.whole(size, "[fit] wanted", 1) for size in wanted],
+            bytes_of(budget, what="[fit] budget"),
+            arguments.wholes(wanted, "[fit] wanted"),
             None if at_most is None else arguments.whole(at_most, "[fit] at_most", 1),
             arguments.number(seconds, "[fit] seconds"),
         )
@@ -407,17 +407,21 @@ def _json(place: str, format: str, content: Any) -> str:
         raise ValueError(f"{place}: the content cannot be written as JSON: {error}") from None
 
 
-def bytes_of(amount: int | str, peak: int | None = None) -> int:
-    """Returns bytes: of an int, of text like "2GiB", and, if there is a peak, of a multiple of it like "0.5x"."""
+def bytes_of(amount: int | str, peak: int | None = None, what: str = "a budget") -> int:
+    """Returns bytes: of an int, of text like "2GiB", and, if there is a peak, of a multiple of it like "0.5x". `what` is the
+    name of the amount in errors."""
     if isinstance(amount, bool) or not isinstance(amount, (numbers.Integral, str)):
-        raise TypeError(f"a budget is {amount!r}: it must be a number of bytes, or text like '2GiB' or '0.5x'")
+        texts = "'2GiB'" if peak is None else "'2GiB' or '0.5x'"
+        raise TypeError(f"{what} is {amount!r}: it must be a number of bytes, or text like {texts}")
     if not isinstance(amount, str):
         if not 0 <= amount < 2**63:
-            raise ValueError(f"a budget is {amount}: it must be from 0 to 2^63 - 1 bytes")
+            raise ValueError(f"{what} is {amount}: it must be from 0 to 2^63 - 1 bytes")
         return int(amount)
-    if peak is None:
-        return _core.parse_bytes(amount)
-    return _core.parse_budget(amount, peak)
+    text = amount.strip()
+    try:
+        return _core.parse_bytes(text) if peak is None else _core.parse_budget(text, peak)
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from None
 
 
 __all__ = ["Curve", "Fit", "Plan", "PlanResult", "Trace", "curve", "fit", "plan", "planners", "simulate"]

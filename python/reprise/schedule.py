@@ -87,7 +87,8 @@ def budget(amount: int | str, *, seconds: float = 5.0) -> Schedule:
 
     It needs the sizes: `Chain.measure`. The first pass makes the plan, for so many seconds at most, or earlier if the
     plan is known to be the best one; see also `Chain.plan_in_background`."""
-    return Schedule(_core.schedule_budget(bytes_of(amount), arguments.real(seconds, "[chain] seconds")))
+    total = bytes_of(amount, what="[chain] the budget")
+    return Schedule(_core.schedule_budget(total, arguments.real(seconds, "[chain] seconds")))
 
 
 def online(count: int) -> Schedule:
@@ -108,6 +109,7 @@ def costly_layers(threshold: float = 100.0) -> Schedule:
 
 def after(positions: Iterable[int]) -> Schedule:
     """Remembers the states after these layers, by position and in any order, and the input."""
+    arguments.need(positions, Iterable, "[chain] the layers", "a list of positions")
     return Schedule(_core.schedule_after([whole(position, "a layer") for position in positions]))
 
 

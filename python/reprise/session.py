@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import os
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Generic, Literal, TypeVar
@@ -29,26 +31,53 @@ class Step:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._used = False
         self._thread: int | None = None
         self._group = distributed.group() if session._end_together else None
 
     def __enter__(self) -> Step:
-        if self._thread is not None:
+        if self._used:
             raise ValueError("[session] step: this step has begun already; every step is a new `with session.step():`")
+        self._used = True
         if self._group is not None:
             self._group.check()
-        self._session._open()
-        self._thread = threading.get_ident()
-        return self
+        here = threading.get_ident()
+        opened: list[None] = []
+        try:
+            # Ctrl-C raises between two instructions of Python's, and there is none between the call and the note of it.
+            opened.extend(itertools.islice(iter(self._session._core.open, object()), 1))
+            self._thread = here
+            return self
+        except BaseException:
+            if opened:  # nobody is going to call __exit__
+                self._thread = here
+                self._close_now()
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._thread != threading.get_ident():
-            raise RuntimeError("[session] step: it must end on the thread that began it, and that has not happened yet")
-        self._session._close(failed=error is not None)
+        try:
+            if self._thread != threading.get_ident():
+                raise RuntimeError("[session] step: it must end on the thread that began it, and that has not happened yet")
+            self._session._close(failed=error is not None)
+        except BaseException:  # Ctrl-C, right here
+            self._close_now()
+            raise
+        self._thread = None
         if self._group is not None and error is not None:
             self._group.step_failed(error)
+
+    def __del__(self) -> None:
+        self._close_now()  # if Ctrl-C came before the first instruction of __exit__
+        if not self._used:  # as in `session.step()`, written like `optimizer.step()`
+            text = "[session] step: it was never begun, and nothing is within the budget: write `with session.step():`"
+            warnings.warn(text, stacklevel=2)
+
+    def _close_now(self) -> None:
+        if self._thread == threading.get_ident():
+            self._session._core.close()
+            self._thread = None
 
 
 class Session:
@@ -114,9 +143,9 @@ class Session:
         self._share = _share_of(budget)
         self._plain_steps = 0
         self._core = _core.Session(
-            budget=None if self._share else _limit(budget),
+            budget=None if self._share else _limit(budget, "[session] option budget"),
             disk="" if disk is None else arguments.path(disk, "[session] option disk"),
-            disk_bytes=_limit(disk_bytes),
+            disk_bytes=None if disk_bytes is None else bytes_of(disk_bytes, what="[session] option disk_bytes"),
             verify=arguments.need(verify, str, "[session] option verify", "'never', 'first_time' or 'always'"),
             pack=arguments.flag(pack, "[session] option pack"),
             planning_share=arguments.number(planning_share, "[session] option planning_share", finite=False),
@@ -140,7 +169,7 @@ class Session:
     def budget(self, budget: int | str | None) -> None:
         self._share = _share_of(budget)
         self._plain_steps = 0
-        self._core.set_budget(None if self._share else _limit(budget))
+        self._core.set_budget(None if self._share else _limit(budget, "[session] budget"))
 
     @property
     def enabled(self) -> bool:
@@ -221,7 +250,7 @@ class Session:
 
         return Largest(
             self._core.largest(
-                [arguments.whole(size, "[largest] option sizes", 1) for size in sizes],
+                arguments.wholes(sizes, "[largest] option sizes"),
                 None if at_most is None else arguments.whole(at_most, "[largest] option at_most", 1),
                 arguments.whole(steps, "[largest] option steps", 0, 10**6),
                 arguments.number(seconds, "[largest] option seconds"),
@@ -272,9 +301,6 @@ class Session:
             )
         return trace
 
-    def _open(self) -> None:
-        self._core.open()
-
     def _close(self, *, failed: bool) -> None:
         self._core.close()
         if self._share is None or failed or not self.enabled:
@@ -287,19 +313,22 @@ class Session:
 
 
 class Largest:
-    """What `Session.largest` found. `str()` is a table of all sizes."""
+    """What `Session.largest` found. `str()` is a table of all sizes.
+
+    Attributes:
+        size: the largest size whose step kept the budget.
+        peak: the most bytes that were live in that step.
+        seconds: the CPU time of the thread in that step, which is the first of its size and has no plan.
+        refused: sizes that were predicted to fit, but whose step raised a BudgetError.
+        fit: what was predicted for each size, a `Fit`.
+    """
 
     def __init__(self, core: _core.Largest) -> None:
         self._core = core
-        #: The largest size whose step kept the budget.
         self.size: int = core.size
-        #: The most bytes that were live in that step.
         self.peak: int = core.peak
-        #: The CPU time of the thread in that step, which is the first of its size and has no plan.
         self.seconds: float = core.seconds
-        #: Sizes that were predicted to fit, but whose step raised a BudgetError.
         self.refused: list[int] = core.refused
-        #: What was predicted for each size.
         self.fit = Fit(core.fit)
 
     def __str__(self) -> str:
@@ -310,16 +339,19 @@ class Largest:
 
 
 class Measurement(Generic[T]):
-    """What `measure` found."""
+    """What `measure` found.
+
+    Attributes:
+        result: what the function returned; None if `Session.measure` ran it in a copy of the process.
+        peak: the most bytes that were live while it ran.
+        seconds: the CPU time of the thread.
+        trace: its `Trace`; None if there was no backward.
+    """
 
     def __init__(self, result: T, peak: int, seconds: float, trace: Trace | None) -> None:
-        #: What the function returned; None if `Session.measure` ran it in a copy of the process.
         self.result = result
-        #: The most bytes that were live while it ran.
         self.peak = peak
-        #: The CPU time of the thread, in seconds.
         self.seconds = seconds
-        #: Its trace; None if there was no backward.
         self.trace = trace
 
     def curve(self, *, points: int = 12, seconds: float = 30.0) -> Curve:
@@ -354,16 +386,17 @@ def fraction_of_memory(share: float) -> int:
     return _core.fraction_of_memory(arguments.number(share, "[fraction_of_memory] share"))
 
 
-def _limit(budget: int | str | None) -> int | None:
-    return None if budget is None else bytes_of(budget)
+def _limit(budget: int | str | None, what: str) -> int | None:
+    # It is no multiple; but what is wrong with it is said in words that know of multiples.
+    return None if budget is None else bytes_of(budget, 1, what)
 
 
 def _share_of(budget: int | str | None) -> str | None:
     """The budget, if it is a multiple of what the model needs."""
     if not isinstance(budget, str) or not budget.strip().lower().endswith("x"):
         return None
-    _core.parse_budget(budget, 1)  # raises what is wrong with it
-    return budget
+    bytes_of(budget, 1, "[session] option budget")  # raises what is wrong with it
+    return budget.strip()
 
 
 def _rules(policy: Policy | None) -> list[tuple[str, str]]:

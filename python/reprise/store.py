@@ -23,15 +23,18 @@ Key = str | int
 
 
 class Offer(NamedTuple):
-    """What a rule knows about a value that is put."""
+    """What a rule knows about a value that is put.
 
-    #: A text: 7 and "7" are the same key.
+    Attributes:
+        key: a text; 7 and "7" are the same key.
+        number: of this put, counted from 0, whether or not earlier ones were remembered.
+        bytes: of the value, not coded.
+        cost: of rebuilding it.
+    """
+
     key: str
-    #: Of this put, counted from 0, whether or not earlier ones were remembered.
     number: int
-    #: Not coded.
     bytes: int
-    #: Of rebuilding it.
     cost: float
 
 
@@ -116,9 +119,9 @@ class Store:
             raise ValueError("keep and disk_budget are about a disk, and there is none: give disk=")
         self._remember = _rule(remember)
         self._core = _core.Store(
-            None if memory is None else bytes_of(memory),
+            None if memory is None else bytes_of(memory, what="[store] memory"),
             None if disk is None else arguments.path(disk, "[store] disk"),
-            None if disk_budget is None else bytes_of(disk_budget),
+            None if disk_budget is None else bytes_of(disk_budget, what="[store] disk_budget"),
             arguments.flag(keep, "[store] keep"),
             self._library_rule(),
             arguments.text(give_up, "[store] give_up"),

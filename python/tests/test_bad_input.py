@@ -1,5 +1,6 @@
 """Arguments that make no sense: an exception that names the argument and says what it must be, and everything works on."""
 import threading
+import warnings
 
 import pytest
 import torch
@@ -23,9 +24,11 @@ def session(**options):
 
 #: What is done, the exception, and words of the sentence that people read.
 CASES = {
-    "budget of another type": (lambda: session(budget=1.5), TypeError, "a budget is 1.5: it must be a number of bytes"),
-    "budget that is no amount": (lambda: session(budget="much"), ValueError, "much"),
-    "budget below zero": (lambda: session(budget=-1), ValueError, "a budget is -1: it must be from 0"),
+    "budget of another type": (lambda: session(budget=1.5), TypeError, "option budget is 1.5: it must be a number of bytes"),
+    "budget that is no amount": (lambda: session(budget="much"), ValueError, "option budget: 'much' is no amount of bytes"),
+    "budget that is a part of nothing": (lambda: session(budget="50%"), ValueError, "or a share of the peak such as 0.8x"),
+    "multiple that is none": (lambda: session(budget="x"), ValueError, "option budget: 'x' is no amount of bytes"),
+    "budget below zero": (lambda: session(budget=-1), ValueError, "option budget is -1: it must be from 0"),
     "budget set to a list": (lambda: setattr(session(), "budget", [1]), TypeError, "it must be a number of bytes"),
     "verify": (lambda: session(verify="sometimes"), ValueError, "verify is 'sometimes': it must be never"),
     "verify of another type": (lambda: session(verify=True), TypeError, "verify is True: it must be 'never'"),
@@ -36,6 +39,9 @@ CASES = {
     "disk": (lambda: session(disk=3), TypeError, "option disk is 3: it must be a path"),
     "a disk that is not there": (lambda: session(disk="/nowhere"), OSError, "nowhere"),
     "bytes of no disk": (lambda: session(disk_bytes="1GiB"), ValueError, "option disk_bytes is about a disk"),
+    "bytes of a disk": (lambda: session(disk=".", disk_bytes="all"), ValueError, "option disk_bytes: 'all' is no amount"),
+    "sizes that are one": (lambda: session(budget=9).largest(abs, sizes=4), TypeError, "sizes is 4: it must be a list"),
+    "wanted sizes that are one": (lambda: reprise.fit({1: trace()}, 8, wanted=4), TypeError, "wanted is 4: it must be a list"),
     "plans": (lambda: session(plans=3), TypeError, "option plans is 3: it must be a path"),
     "plans as bytes": (lambda: session(plans=b"here"), TypeError, "option plans is b'here': it must be a path"),
     "policy": (lambda: session(policy=3), TypeError, "option policy is 3: it must be a dict by names"),
@@ -64,7 +70,7 @@ CASES = {
     "segments": (lambda: reprise.checkpoint_sequential([abs], "2", 4), TypeError, "segments is '2': it must be a whole"),
     "too many segments": (lambda: reprise.checkpoint_sequential([abs], 2, 4), ValueError, "it must be from 1 to the 1"),
     "plan of no trace": (lambda: reprise.plan(ONE, 8), TypeError, "the trace is of type dict: it must be a reprise.Trace"),
-    "plan without a budget": (lambda: reprise.plan(trace(), None), TypeError, "a budget is None: it must be"),
+    "plan without a budget": (lambda: reprise.plan(trace(), None), TypeError, "[plan] budget is None: it must be"),
     "planner": (lambda: reprise.plan(trace(), 8, planner="nobody"), ValueError, "planner"),
     "planner of another type": (lambda: reprise.plan(trace(), 8, planner=3), TypeError, "planner is 3: it must be a name"),
     "count": (lambda: reprise.plan(trace(), 8, planner="every", count=0), ValueError, "count is 0: it must be from 1"),
@@ -112,6 +118,26 @@ def test_a_step_inside_of_a_step_is_refused_and_the_outer_one_goes_on():
                     pass
         y.sin().sum().backward()
     assert outer.summary()["steps"] == 1 and outer.summary()["replays"] > 0
+
+
+def test_a_step_without_with_is_a_warning_that_says_so():
+    """It is written like the step of an optimizer, and would do nothing."""
+    with pytest.warns(UserWarning, match="write `with session.step"):
+        session().step()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with session().step():
+            pass
+
+
+def test_spaces_around_a_budget_are_no_part_of_it():
+    assert session(budget=" 2 GiB ").budget == 2**31
+    x = torch.ones(1000, requires_grad=True)
+    half = session(budget=" 0.5x ")
+    for _ in range(2):
+        with half.step():
+            x.exp().sum().backward()
+    assert half.budget is not None
 
 
 def test_a_session_has_one_step_at_a_time_on_any_thread():

@@ -59,6 +59,39 @@ def test_what_changes_only_the_view_in_place_is_no_write():
     assert (summary["traces"], summary["divergences"]) == (1, 0), summary["last_divergences"]
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.add_(1),
+        lambda x: x.copy_(torch.zeros_like(x)),
+        lambda x: x.zero_(),
+        lambda x: x.mul_(3),
+        lambda x: x[1:].add_(x[:-1].clone()),
+        lambda x: torch.add(x, 1, out=x),
+    ],
+    ids=["add_", "copy_", "zero_", "mul_", "a part", "out"],
+)
+def test_what_a_hook_overwrites_in_backward_is_there_for_those_who_need_it(write):
+    """The sine is forgotten, and rebuilt after its argument was overwritten."""
+
+    def loss(model, step):
+        x = torch.randn(64, 64, generator=torch.Generator().manual_seed(step))
+
+        def hook(gradient):
+            write(x)
+
+        y = model.weight * x.sin()
+        y.register_hook(hook)
+        return y.tanh().sum() + x.sum()
+
+    def make():
+        return torch.nn.Linear(64, 64, bias=False), loss
+
+    session = reprise.Session(forget_everything=True)
+    assert train(make, session, steps=3).steps == train(make, steps=3).steps
+    assert session.summary()["replays"] > 0
+
+
 def test_functions_and_hooks_of_the_user_run_once():
     models.Doubled.calls = 0
     train(models.own_function, steps=1)

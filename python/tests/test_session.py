@@ -2,6 +2,7 @@
 import contextlib
 import copy
 import gc
+import signal
 import threading
 
 import models
@@ -273,6 +274,32 @@ def test_sessions_that_come_and_go_leave_nothing_behind():
         del session
     gc.collect()
     assert reprise.live_bytes() == there
+
+
+@pytest.mark.filterwarnings("ignore:.*it was never begun")  # if it comes before that
+def test_ctrl_c_at_any_moment_leaves_no_step_open():
+    """Nor where a step begins: then nobody would ever end it."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    session, x, interrupted = reprise.Session(forget_everything=True), torch.ones(8, requires_grad=True), 0
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for microseconds in range(1, 600):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, microseconds * 1e-6)
+                with session.step():
+                    x.exp().sum().backward()
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                interrupted += 1
+            with session.step():  # an error if the other one were still open
+                pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted > 0
 
 
 def test_a_session_may_be_dropped_with_its_step_open():

@@ -217,9 +217,9 @@ def closed():
 @pytest.mark.parametrize(
     "error, words, wrong",
     [
-        (ValueError, "budget", lambda: reprise.Store(-1)),
+        (ValueError, "memory", lambda: reprise.Store(-1)),
         (ValueError, "many", lambda: reprise.Store("many")),
-        (TypeError, "budget", lambda: reprise.Store(1.5)),
+        (TypeError, "memory", lambda: reprise.Store(1.5)),
         (ValueError, "disk=", lambda: reprise.Store(keep=True)),
         (reprise.DiskError, "nowhere", lambda: reprise.Store(disk="/nowhere")),
         (TypeError, "keep is 'no': it must be True or False", lambda: reprise.Store(disk="/tmp", keep="no")),

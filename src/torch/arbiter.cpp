@@ -4,14 +4,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <type_traits>
 
 namespace reprise::internal {
 namespace {
 
-std::mutex& mutex() {
-  static auto& one = *new std::mutex;  // tensors may be freed after static objects are gone
-  return one;
-}
+// Constant from the start and never destroyed: tensors are made before main and outlive it.
+static_assert(std::is_trivially_destructible_v<std::mutex>);
+constinit std::mutex mutex;
 
 // The one that took the lock on this thread; a pointer, which is there as long as the thread is.
 thread_local Arbiter* outermost = nullptr;
@@ -24,9 +24,9 @@ std::atomic<void (*)(std::mutex&)> wait_for = nullptr;
 
 Arbiter::Arbiter() {
   if (outermost) return;
-  if (!mutex().try_lock()) {
+  if (!mutex.try_lock()) {
     const auto wait = wait_for.load(std::memory_order_acquire);
-    wait ? wait(mutex()) : mutex().lock();
+    wait ? wait(mutex) : mutex.lock();
   }
   outermost = this;
 }
@@ -34,7 +34,7 @@ Arbiter::Arbiter() {
 Arbiter::~Arbiter() {
   if (outermost != this) return;
   outermost = nullptr;
-  mutex().unlock();
+  mutex.unlock();
   // What was put aside is dropped with the members, which may take the lock again.
 }
 

@@ -18,6 +18,11 @@ void set_tag(meter::Header& header, std::uint32_t recording, Id value, bool trac
   }
 }
 
+libtorch::WeakStorage refer_to(c10::StorageImpl* storage) {
+  c10::raw::weak_intrusive_ptr::incref(storage);
+  return libtorch::WeakStorage::reclaim(storage);
+}
+
 // A handle that was only looked at. It may be the last one by now: what it frees may be anybody's, unless it is memory
 // of the meter's.
 void drop(c10::intrusive_ptr<c10::StorageImpl> storage) {
@@ -51,12 +56,12 @@ Id Bindings::find(c10::StorageImpl* storage) const {
 
 void Bindings::bind(c10::StorageImpl* storage, Id value, bool tracked) {
   Binding& binding = all_[value];
-  if (c10::StorageImpl* const last = binding.storage._unsafe_get_target(); last != storage) {
+  if (c10::StorageImpl* const last = binding.storage._unsafe_get_target(); last != storage && !elsewhere_.empty()) {
     if (const auto place = elsewhere_.find(last); place != elsewhere_.end() && place->second == value) {
       elsewhere_.erase(place);  // another storage may get its address
     }
   }
-  binding.storage = libtorch::share(storage).getWeakStorageImpl();
+  binding.storage = refer_to(storage);
   meter::Header* const header = meter::header_of(*storage);
   if (!header) {
     elsewhere_[storage] = value;

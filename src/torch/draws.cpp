@@ -234,9 +234,13 @@ bool draws(const c10::OperatorHandle& op) {
   return op.hasTag(at::Tag::nondeterministic_seeded);
 }
 
+std::optional<c10::KernelFunction> kernel_for(const c10::OperatorHandle& op) {
+  if (!draws(op)) return std::nullopt;
+  return c10::KernelFunction::makeFromBoxedFunction<&on_draw>();
+}
+
 Interception& interception() {
-  static auto& one =
-      *new Interception(libtorch::key_of_draws, draws, c10::KernelFunction::makeFromBoxedFunction<&on_draw>());
+  static auto& one = *new Interception(libtorch::key_of_draws, kernel_for);
   return one;
 }
 const bool made = (interception(), true);  // when the library is loaded: a fork may come at any time after that

@@ -27,8 +27,7 @@ class Interception::Listener final : public c10::OpRegistrationListener {
   Interception& interception_;
 };
 
-Interception::Interception(c10::DispatchKey key, bool (*wanted)(const c10::OperatorHandle&), c10::KernelFunction kernel)
-    : key_(key), wanted_(wanted), kernel_(std::move(kernel)) {}
+Interception::Interception(c10::DispatchKey key, KernelFor kernel_for) : key_(key), kernel_for_(kernel_for) {}
 
 void Interception::update() {
   if (!any_brought_.load(std::memory_order_acquire)) return;
@@ -45,9 +44,10 @@ void Interception::update() {
     brought = std::exchange(brought_, {});
   }
   for (const c10::OperatorHandle& op : brought) {
-    if (!op.hasSchema() || !wanted_(op) || !registered_.insert(c10::toString(op.operator_name())).second) continue;
+    auto kernel = op.hasSchema() ? kernel_for_(op) : std::nullopt;
+    if (!kernel || !registered_.insert(c10::toString(op.operator_name())).second) continue;
     registrations_.push_back(
-        dispatcher.registerImpl(op.operator_name(), key_, kernel_, std::nullopt, nullptr, "reprise"));
+        dispatcher.registerImpl(op.operator_name(), key_, std::move(*kernel), std::nullopt, nullptr, "reprise"));
   }
   const std::scoped_lock inner(brought_mutex_);
   any_brought_.store(!brought_.empty(), std::memory_order_release);

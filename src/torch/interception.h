@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,9 +18,10 @@ namespace reprise::internal {
 
 class Interception {
  public:
-  // Operators for which `wanted` says so are called through the kernel, from the first update on. Made once for a key,
-  // when the library is loaded, and never destroyed.
-  Interception(c10::DispatchKey key, bool (*wanted)(const c10::OperatorHandle&), c10::KernelFunction kernel);
+  // Operators for which `kernel_for` has a kernel are called through that one, from the first update on. Made once for
+  // a key, when the library is loaded, and never destroyed.
+  using KernelFor = std::optional<c10::KernelFunction> (*)(const c10::OperatorHandle&);
+  Interception(c10::DispatchKey, KernelFor kernel_for);
 
   // Sees to all operators, and later to those that libraries have brought since the last time. Cheap if there are none.
   // Any thread; not under the arbiter, because the dispatcher has a lock of its own.
@@ -33,8 +35,7 @@ class Interception {
  private:
   class Listener;
   const c10::DispatchKey key_;
-  bool (*const wanted_)(const c10::OperatorHandle&);
-  const c10::KernelFunction kernel_;
+  const KernelFor kernel_for_;
   std::mutex brought_mutex_;  // of the next two; taken under the dispatcher's lock, which is never taken under it
   std::vector<c10::OperatorHandle> brought_;
   std::atomic<bool> any_brought_ = true;

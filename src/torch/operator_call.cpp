@@ -82,12 +82,6 @@ void OperatorCall::start_clock(bool of_cpu) {
 
 // ---- while it runs -------------------------------------------------------------------------------------------------
 
-bool OperatorCall::decides(c10::StorageImpl* storage) const {
-  return r_.values().bindings().find(storage) == no_value ||
-         std::any_of(writings_.begin(), writings_.end(),
-                     [&](const Writing& writing) { return writing.storage.unsafeGetStorageImpl() == storage; });
-}
-
 void OperatorCall::add_waiting(SavedTensor& saved, c10::StorageImpl* storage) {
   saved.waiting = libtorch::share(storage);
   waiting_.push_back(&saved);
@@ -280,15 +274,23 @@ void OperatorCall::ask_policy(const at::RecordFunction& call) {
   r_.course().own().operators[op_].choice = choice;
 }
 
-// What was saved in it belongs to what it made. If it failed, nobody will ask.
+// As Recording::look_up, for a tensor that was saved by now.
+Id OperatorCall::value_of(const SavedTensor& saved, c10::StorageImpl* memory) {
+  const Bindings& bindings = r_.values().bindings();
+  const Id known = bindings.find(memory);
+  if (known != no_value && !bindings.written_unseen(known)) return known;
+  const Id present = r_.add_from_outside(memory, saved.version, saved.expected_version);
+  if (known != no_value) r_.follow_writes(known, present);
+  return present;
+}
+
+// What was saved in it belongs to what it was given or has made. If it failed, nobody will ask.
 void OperatorCall::bind_waiting(bool failed) {
   for (SavedTensor* const saved : std::exchange(waiting_, {})) {
     c10::Storage storage = std::exchange(saved->waiting, c10::Storage());
     if (!failed) {
       c10::StorageImpl* const memory = storage.unsafeGetStorageImpl();
-      Id value = r_.values().bindings().find(memory);
-      if (value == no_value) value = r_.add_from_outside(memory, saved->version, saved->expected_version);
-      r_.attach(*saved, value, memory);
+      r_.attach(*saved, value_of(*saved, memory), memory);
     }
     Arbiter::discard(std::move(storage));
   }

@@ -27,10 +27,8 @@ class OperatorCall {
   // It has run. Not under the lock.
   void end(const at::RecordFunction&);
 
-  // ---- tensors that are saved in it, under the lock ----
-  // Which value this storage holds shows only when the operator has ended.
-  [[nodiscard]] bool decides(c10::StorageImpl*) const;
-  // Bound when it ends.
+  // ---- tensors that are saved in it, on its thread ----
+  // Which value the storage holds shows when the operator has ended: the tensor belongs to that one then.
   void add_waiting(SavedTensor&, c10::StorageImpl*);
   void remove_waiting(SavedTensor&);
 
@@ -60,6 +58,7 @@ class OperatorCall {
   void diverge_in_it(const char* what);
   [[nodiscard]] const char* cannot_be_drawn_again() const;
   void ask_policy(const at::RecordFunction&);
+  [[nodiscard]] Id value_of(const SavedTensor&, c10::StorageImpl* memory);
   void bind_waiting(bool failed);
 
   const std::shared_ptr<Recording> recording_;

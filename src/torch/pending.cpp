@@ -15,7 +15,8 @@ void Pending::add(SavedTensor& saved, Id value) {
 
 void Pending::forget(SavedTensor& saved) {
   auto& all = of_[saved.value];
-  all.erase(std::find(all.begin(), all.end(), &saved));
+  // From the back: backward lets go first of what was saved last, and a parameter may be saved a thousand times.
+  all.erase(std::find(all.rbegin(), all.rend(), &saved).base() - 1);
   if (saved.attached_in == backwards_) --fresh_;
 }
 

@@ -82,9 +82,9 @@ bool is_still_inside(ThreadState& here) {
 // An operator of backward, which is to be differentiated again, is a moment of its own: the node that it belongs to has
 // asked for what it needs, and that was its moment.
 void end_node_around(Recording& r) {
+  if (!r.journal().in_event()) return;
   {
     const Arbiter lock;
-    if (!r.journal().in_event()) return;
     r.journal().end_event(0);
   }
   if (LateCosts* const late = r.journal().late()) late->drop();

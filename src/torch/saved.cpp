@@ -67,16 +67,13 @@ void SavedHook::call_pack_hook(const at::Tensor& tensor) {
     if (here.source && !plain) count_held(here.source->rules().counters(), tensor);
     return;
   }
+  recording_ = here.recording;
+  saved_.view = View(tensor);
+  c10::StorageImpl* const storage = libtorch::storage_of(tensor);
+  if (OperatorCall* const call = recording_->call()) return call->add_waiting(saved_, storage);
   {
     const Arbiter lock;
-    recording_ = here.recording;
-    saved_.view = View(tensor);
-    c10::StorageImpl* const storage = libtorch::storage_of(tensor);
-    if (OperatorCall* const call = recording_->call(); call && call->decides(storage)) {
-      call->add_waiting(saved_, storage);
-    } else {
-      recording_->attach(saved_, recording_->look_up(tensor), storage);
-    }
+    recording_->attach(saved_, recording_->look_up(tensor), storage);
   }
   read_fingerprints(*recording_);
 }

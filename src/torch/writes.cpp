@@ -1,9 +1,13 @@
 #include "torch/writes.h"
 
 #include <ATen/core/stack.h>
+#include <ATen/ops/add_ops.h>
+#include <ATen/ops/copy_ops.h>
+#include <ATen/ops/zero_ops.h>
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "torch/arbiter.h"
 #include "torch/interception.h"
@@ -13,6 +17,17 @@
 
 namespace reprise::internal::writes {
 namespace {
+
+// Most of what backward writes is its own, gradients that it sums: no recording has met it.
+bool is_known(c10::ArrayRef<at::Tensor> written) {
+  const Arbiter lock;
+  for (const Recording* const recording : process().recordings().all()) {
+    for (const at::Tensor& tensor : written) {
+      if (recording->values().bindings().find(libtorch::storage_of(tensor)) != no_value) return true;
+    }
+  }
+  return false;
+}
 
 struct Needed {
   std::shared_ptr<Recording> recording;
@@ -46,16 +61,35 @@ std::optional<c10::Storage> copy_of(const Needed& needed) noexcept try {
   return std::nullopt;
 }
 
+c10::DispatchKeySet below(c10::DispatchKeySet keys) {
+  return keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, libtorch::key_of_writes);
+}
+
+// Around a write to what recordings know.
+class Seen {
+ public:
+  explicit Seen(Written written) : written_(std::move(written)) { save_contents(written_); }
+  ~Seen() { take_over(written_); }  // also after an error: nobody knows what was written by then
+  Seen(const Seen&) = delete;
+  Seen& operator=(const Seen&) = delete;
+
+ private:
+  const Written written_;
+};
+
 void on_write(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-  const c10::DispatchKeySet below =
-      keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, libtorch::key_of_writes);
-  const Written written = written_by(find_operator(op), torch::jit::last(*stack, op.schema().arguments().size()));
-  save_contents(written);
-  struct Afterwards {  // also after an error: nobody knows what was written by then
-    const Written& written;
-    ~Afterwards() { take_over(written); }
-  } const afterwards{written};
-  op.redispatchBoxed(below, stack);
+  Written written = written_by(find_operator(op), torch::jit::last(*stack, op.schema().arguments().size()));
+  std::optional<Seen> seen;
+  if (is_known(written)) seen.emplace(std::move(written));
+  op.redispatchBoxed(below(keys), stack);
+}
+
+// The same for an operator that writes its first argument, without boxes.
+template <class Operator, class... Arguments>
+at::Tensor& on_write_to(c10::DispatchKeySet keys, at::Tensor& self, Arguments... arguments) {
+  std::optional<Seen> seen;
+  if (self.has_storage() && is_known(self)) seen.emplace(Written{self});
+  return Operator::redispatch(below(keys), self, arguments...);
 }
 
 // A tensor, or lists of them.
@@ -67,14 +101,25 @@ void add(Written& written, const c10::IValue& input) {
   }
 }
 
-bool writes(const c10::OperatorHandle& op) {
+std::optional<c10::KernelFunction> kernel_for(const c10::OperatorHandle& op) {
   const OperatorInfo& info = find_operator(op);
-  return info.writes || info.batch_norm;
+  if (!info.writes && !info.batch_norm) return std::nullopt;
+  // What backward itself writes with: it sums gradients, and makes numbers of other types and fresh memory.
+  namespace ops = at::_ops;
+  using c10::KernelFunction;
+  if (info.name == "aten::add_.Tensor") {
+    return KernelFunction::makeFromUnboxedRuntimeFunction(
+        &on_write_to<ops::add__Tensor, const at::Tensor&, const at::Scalar&>);
+  }
+  if (info.name == "aten::copy_") {
+    return KernelFunction::makeFromUnboxedRuntimeFunction(&on_write_to<ops::copy_, const at::Tensor&, bool>);
+  }
+  if (info.name == "aten::zero_") return KernelFunction::makeFromUnboxedRuntimeFunction(&on_write_to<ops::zero_>);
+  return KernelFunction::makeFromBoxedFunction<&on_write>();
 }
 
 Interception& interception() {
-  static auto& one =
-      *new Interception(libtorch::key_of_writes, writes, c10::KernelFunction::makeFromBoxedFunction<&on_write>());
+  static auto& one = *new Interception(libtorch::key_of_writes, kernel_for);
   return one;
 }
 const bool made = (interception(), true);  // when the library is loaded: a fork may come at any time after that
