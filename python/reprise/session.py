@@ -108,8 +108,8 @@ class Session:
             or "never".
         pack: masks and indices are packed without loss instead of forgotten.
         planning_share: the CPU time that planning may take, on a thread of its own, as a share of the CPU time of all
-            steps so far, beside a credit of two seconds; never more than plans can be expected to save. 0: no plans;
-            `math.inf`: every trace is planned at once.
+            steps so far, beside a credit of 16 steps (0.5 to 2 seconds); never more than plans can be expected to save.
+            0: no plans; `math.inf`: every trace is planned at once.
         planning_seconds: the most time that the planner may spend on a plan. 0: no plans.
         plans: a folder in which plans are kept for the next run of the program.
         policy: what is kept, forgotten or packed by hand: a dict from operators ("aten::mm", "aten::mul.Tensor") or

@@ -187,7 +187,7 @@ class MakePlan {
       return;
     }
     const BoundProgram program(bounded, uses, {});
-    if (program.nonzeros() > largest_program) return;
+    if (program.nonzeros() > largest_program_within(options_.bounds_memory)) return;
     SolveOptions solving;
     solving.seconds = effort_.seconds_until(1);
     solving.stop = [this] { return effort_.cancelled(); };

@@ -6,7 +6,6 @@
 namespace reprise::internal {
 namespace {
 
-constexpr double credit = 2;              // seconds
 constexpr double saved_if_unknown = 0.3;  // of what rebuilding takes under the online policy
 constexpr double proven_enough = 0.01;    // a gap below which a longer search is not worth it
 
@@ -23,6 +22,11 @@ PlanningBudget::PlanningBudget(double share, std::chrono::milliseconds most)
 
 bool PlanningBudget::unlimited() const {
   return std::isinf(share_);
+}
+
+void PlanningBudget::trained(double seconds) {
+  trained_ += seconds;
+  ++steps_;
 }
 
 void PlanningBudget::went_through(Period& period, double rebuilding, bool with_plan, Bytes budget) {
@@ -44,14 +48,20 @@ void PlanningBudget::done(Period& period, double reserved, double seconds) {
   spent_ += seconds;
   period.searched_for = reserved;
   period.planned_seconds.reset();
-  const double paid_by_credit = std::min(seconds, credit_left() / 2);
+  const double paid_by_credit = std::min(seconds, credit_left());
   from_credit_ += paid_by_credit;
   beyond_credit_ += seconds - paid_by_credit;
   period.planning_seconds += seconds - paid_by_credit;
 }
 
+// Before the first step has ended, nobody knows how long steps are.
+double PlanningBudget::credit() const {
+  constexpr double least = 0.5, most = 2, steps = 16;
+  return steps_ == 0 ? most : std::clamp(steps * trained_ / steps_, least, most);
+}
+
 double PlanningBudget::credit_left() const {
-  return std::max(0.0, credit - from_credit_ - reserved_);
+  return std::max(0.0, credit() - from_credit_ - reserved_);
 }
 
 double PlanningBudget::saves_per_step(const Period& period) const {

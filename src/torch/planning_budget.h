@@ -8,8 +8,8 @@
 //
 // A session begins with a credit, because most programs do the same in every step: half of what is left of it may go
 // into any plan, that of a trace that was met only once, too. If that one is new, too, it is a quarter, and so on: the
-// plans that there are serve their relatives. It has another credit when the user sets another budget, because then
-// plans are wanted at once.
+// plans that there are serve their relatives. The credit is worth a few steps: where they are short, and perhaps the
+// training, it is less. There is another one when the user sets another budget, because then plans are wanted at once.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ class PlanningBudget {
 
   void renew_credit() { from_credit_ = 0; }
   // A step has taken so long, all in all.
-  void trained(double seconds) { trained_ += seconds; }
+  void trained(double seconds);
   // A step has gone through the period, and rebuilding values took so long.
   void went_through(Period&, double rebuilding_seconds, bool with_plan, Bytes budget);
 
@@ -49,9 +49,11 @@ class PlanningBudget {
 
  private:
   [[nodiscard]] double saves_per_step(const Period&) const;
+  [[nodiscard]] double credit() const;
   [[nodiscard]] double credit_left() const;
 
   const double share_, most_;
+  int steps_ = 0;
   double trained_ = 0, reserved_ = 0;
   double spent_ = 0, from_credit_ = 0,
          beyond_credit_ = 0;              // all in all; of the present credit; what no credit paid for

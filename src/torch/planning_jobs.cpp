@@ -25,6 +25,12 @@ Bytes slack_of(Bytes budget) {
   return std::min(budget / part, most);
 }
 
+// Planning takes memory beside the budget, and steps go on meanwhile.
+Bytes memory_for_bounds(Bytes budget) {
+  constexpr Bytes part = 8, least = 32 << 20;
+  return std::max(budget / part, least);
+}
+
 PlanResult make_plan_with_slack(const Trace& trace, PlanOptions options) {
   constexpr double almost = 1.02;  // a budget that a second search may find a plan for
   const Bytes budget = options.budget;
@@ -183,6 +189,7 @@ void PlanningJobs::plan(const std::shared_ptr<Period>& period, Bytes budget, dou
   options.time_limit = std::chrono::duration<double>(seconds);
   options.cancel = &job.cancelled();
   options.start = known.plan ? known.plan : std::move(start);
+  options.bounds_memory = memory_for_bounds(budget);
   Outcome outcome = make(known, options);
 
   std::vector<Advice::Seen> learnt;

@@ -95,6 +95,25 @@ TEST(BestByMoves, TellsHowManyItMade) {
   EXPECT_LE(make_plan(trace, options).moves, 200U) << "no moves: only what takes a moment";
 }
 
+// ---- memory --------------------------------------------------------------------------------------------------------
+
+TEST(BestWithLittleMemoryForBounds, MakesAPlanAndSaysThatItsBoundIsWeaker) {
+  if (!solver_available()) GTEST_SKIP() << solver_problem();
+  const Trace trace = testing::random_graph(11, 40);
+  PlanOptions options = options_for(halfway(trace), 3'000);
+  const PlanResult with_bounds = make_plan(trace, options);
+  options.bounds_memory = 0;
+  const PlanResult without = make_plan(trace, options);
+  expect_valid(trace, without);
+  EXPECT_LT(without.lower_bound, with_bounds.lower_bound);
+  ASSERT_EQ(without.notes.size(), 1U);
+  EXPECT_NE(without.notes[0].find("memory"), std::string::npos) << without.notes[0];
+  options.bounds_memory = Bytes{1} << 30;
+  const PlanResult with_enough = make_plan(trace, options);
+  EXPECT_EQ(with_enough.lower_bound, with_bounds.lower_bound);
+  EXPECT_EQ(with_enough.plan, with_bounds.plan);
+}
+
 // ---- cancelling and progress --------------------------------------------------------------------------------------
 
 TEST(BestCancelled, BeforeItStartsStillReturnsAnHonestResult) {

@@ -15,7 +15,8 @@ TEST(BudgetErrors, SayWhatIsNeededAndWhatThereIsToTheByte) {
       {.budget = 106231344, .live = 97945088, .requested = 8388672, .pinned = {}, .smallest_feasible = {}});
   EXPECT_STREQ(error.what(),
                "[budget] 106333760 bytes (101.41 MiB) are needed (97945088 live and not forgettable + 8388672 "
-               "requested), the budget is 106231344 bytes (101.31 MiB)");
+               "requested), the budget is 106231344 bytes (101.31 MiB); no plan has been made for this step yet, so it "
+               "is not known which budget will do: Session::measure finds out without the memory");
   EXPECT_EQ(error.need(), 106333760);
 }
 

@@ -81,6 +81,21 @@ TEST(PlanningBudget, SpendsLessOfItsCreditOnATraceThatIsNewAfterOthersThatWere) 
   EXPECT_EQ(planning.allows(period, 8), 0) << "too short a search to find anything";
 }
 
+TEST(PlanningBudget, HasACreditOfAFewStepsWhereTheyAreShort) {
+  const auto spent_on_new_traces = [](double seconds_of_a_step) {
+    PlanningBudget planning(0.05, std::chrono::seconds(5));
+    for (int i = 0; i < 1000; ++i) {
+      Period period;
+      online(planning, period, 0.5 * seconds_of_a_step, seconds_of_a_step);
+      (void)plan(planning, period);
+    }
+    return planning.cost();
+  };
+  EXPECT_NEAR(spent_on_new_traces(1), 2, 0.05);
+  EXPECT_NEAR(spent_on_new_traces(0.0625), 1, 0.05);
+  EXPECT_NEAR(spent_on_new_traces(0.001), 0.5, 0.05) << "the first plan is worth a search in any case";
+}
+
 TEST(PlanningBudget, JobsThatWaitCountAsIfTheyWereDone) {
   PlanningBudget planning(0.05, std::chrono::seconds(5));
   double reserved = 0;
@@ -94,14 +109,14 @@ TEST(PlanningBudget, JobsThatWaitCountAsIfTheyWereDone) {
   EXPECT_LE(reserved, 2);
   planning.not_done(reserved);
   Period period;
-  online(planning, period, 0.5);
-  EXPECT_GT(planning.allows(period), 0.9);
+  online(planning, period, 0.5, 0.01);
+  EXPECT_EQ(planning.allows(period), 0.25) << "of half a second";
 }
 
 TEST(PlanningBudget, HasANewCreditWhenTheUserSetsAnotherBudget) {
   PlanningBudget planning(0.05, std::chrono::seconds(5));
   Period period;
-  online(planning, period, 0.5, 0);
+  online(planning, period, 0.5);
   for (int i = 0; i < 20; ++i) (void)plan(planning, period);
   EXPECT_LT(planning.allows(period), 0.1);
   planning.renew_credit();

@@ -78,6 +78,10 @@ struct PlanOptions {
   // so.
   bool bounds = true;
 
+  // About the most bytes that one of these programs may take, a sixteenth where it only makes the bound tighter.
+  // Larger ones are not solved, and `notes` says so: the gap is wider, and the plan may be dearer. Empty: some 100 MB.
+  std::optional<Bytes> bounds_memory = {};
+
   // Called from time to time from the planning thread.
   std::function<void(const PlanProgress&)> progress = {};
 

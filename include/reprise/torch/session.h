@@ -117,9 +117,10 @@ struct SessionOptions {
   SessionDisk disk = {};
 
   // The CPU time that planning may take, on a thread of its own, as a share of the CPU time of all steps so far; a
-  // session begins with a credit of two seconds beside it. Within it, a trace is planned if that can be expected to
-  // pay: for no longer than its plan saves in as many steps as have met the trace. More: better plans sooner. Zero: no
-  // plans, and the online policy decides in every step. Infinite: every trace is planned for `planning_time`, at once.
+  // session begins with a credit of 16 steps, at least 0.5 and at most 2 seconds, beside it. Within it, a trace is
+  // planned if that can be expected to pay: for no longer than its plan saves in as many steps as have met the trace.
+  // More: better plans sooner. Zero: no plans, and the online policy decides in every step. Infinite: every trace is
+  // planned for `planning_time`, at once.
   double planning_share = 0.05;
 
   // The most time that the planner may spend on a plan. More: cheaper plans. Zero: no plans.

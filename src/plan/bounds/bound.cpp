@@ -136,6 +136,12 @@ double cheapest_way_to_free(double missing, std::vector<Absent> absent) {
 
 }  // namespace
 
+std::size_t largest_program_within(std::optional<Bytes> memory) {
+  constexpr Bytes per_nonzero = 512;  // measured: 370 to 510, on programs of 3 800 and 20 000
+  if (!memory) return largest_program;
+  return std::min(largest_program, static_cast<std::size_t>(std::max<Bytes>(0, *memory) / per_nonzero));
+}
+
 double quick_bound(const Problem& problem, const std::vector<std::vector<Id>>& uses) {
   const std::vector<Bytes> live = plain_live_bytes(problem, uses);
   const std::vector<Id> tried = moments_to_try(problem, live);

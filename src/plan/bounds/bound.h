@@ -30,6 +30,8 @@ namespace reprise::internal {
 // Programs larger than this take longer than they are worth; in non-zero coefficients.
 inline constexpr std::size_t largest_program = 1'500'000;
 inline constexpr std::size_t largest_program_without_clock = 150'000;  // where no time limit can stop it
+// How many a program may have that takes so many bytes, the solver's own included; `largest_program` if none are named.
+[[nodiscard]] std::size_t largest_program_within(std::optional<Bytes> memory);
 
 class BoundProgram {
  public:

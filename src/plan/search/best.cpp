@@ -1,6 +1,7 @@
 #include "plan/search/best.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "plan/bounds/bound.h"
@@ -232,11 +233,25 @@ class BestPlanner {
   }
 
   // By what programs of this kind have been seen to take.
-  [[nodiscard]] bool affordable(const BoundProgram& program, double until_share) const {
+  [[nodiscard]] bool affordable(const BoundProgram& program, double until_share) {
+    if (!fits_memory(program.nonzeros())) return false;
     const auto left = effort_.seconds_until(until_share);
     if (!left) return program.nonzeros() <= largest_program_without_clock;
     const double seconds = 0.2 * std::pow(static_cast<double>(program.nonzeros()) / 18'000, 1.5);
-    return program.nonzeros() <= largest_program && (program.has_pivots() ? seconds : seconds / 5) < *left;
+    return (program.has_pivots() ? seconds : seconds / 5) < *left;
+  }
+
+  // In this part of the memory there is.
+  [[nodiscard]] bool fits_memory(std::size_t nonzeros, Bytes part = 1) {
+    const auto memory = options_.bounds_memory ? std::optional(*options_.bounds_memory / part) : std::nullopt;
+    if (nonzeros <= largest_program_within(memory)) return true;
+    if (memory) note("a program for lower bounds did not fit its memory: the bound is weaker");
+    return false;
+  }
+  // With so many pivots, by what one and none were seen to take: making a program takes memory, too.
+  [[nodiscard]] std::size_t expected_nonzeros(int pivot_count) const {
+    const auto [without, with_one] = nonzeros_seen_;
+    return without + (with_one > without ? with_one - without : 0) * static_cast<std::size_t>(pivot_count);
   }
 
   enum class Numbers { real, whole };
@@ -244,6 +259,7 @@ class BestPlanner {
     guidance_.reset();
     if (done() || !may_solve()) return;
     const BoundProgram program(bounded_, uses_, pivots(pivot_count));
+    if (pivot_count <= 1) nonzeros_seen_[pivot_count] = program.nonzeros();
     if (!affordable(program, until_share)) return;
     SolveOptions solving;
     solving.integers = numbers == Numbers::whole;
@@ -266,17 +282,21 @@ class BestPlanner {
     search_.lower_bound = std::max(search_.lower_bound, bound);
   }
 
-  // When the search has had its first successes: with as many pivots as the time allows, and in whole numbers.
+  // When the search has had its first successes: with as many pivots as the time allows, and in whole numbers. No plan
+  // gets better by that, so it is to take little memory.
   void sharpen_bound() {
+    constexpr Bytes part = 16, part_for_branching = 4 * part;
     if (!search_.has_best() || !effort_.reads_clock()) return;
     const double until = effort_.spent() + sharpening_share;
     for (const int count : {24, 12, 6, 3, 1, 0}) {
       if (done() || !may_solve() || count <= most_pivots_solved_) break;
+      if (!fits_memory(expected_nonzeros(count), part)) continue;
       if (!affordable(BoundProgram(bounded_, uses_, pivots(count)), until)) continue;
       solve_program(count, Numbers::real, until);
       break;
     }
-    if (problem_.moments > small_enough && problem_.moments <= 4 * small_enough) {
+    if (problem_.moments > small_enough && problem_.moments <= 4 * small_enough &&
+        fits_memory(expected_nonzeros(1), part_for_branching)) {
       solve_program(1, Numbers::whole, effort_.spent() + sharpening_share);
     }
   }
@@ -323,6 +343,7 @@ class BestPlanner {
   std::optional<Guidance> guidance_;
   double cycle_share_ = 1.0 / 60;
   int cycles_ = 0, most_pivots_solved_ = -1;
+  std::array<std::size_t, 2> nonzeros_seen_ = {};  // of the programs without pivots, and with one
   double last_report_ = -1;
   std::vector<std::string> notes_;
 };
