@@ -81,7 +81,8 @@ class MemoryPicture {
     std::string items;
     for (std::size_t i = 0; i < layer_count; ++i) {
       if (!is_drawn(i)) continue;
-      items += fmt::format("<li><i class=\"swatch {}\"></i>{}</li>\n", layer_classes[i], name(static_cast<MemoryLayer>(i)));
+      items +=
+          fmt::format("<li><i class=\"swatch {}\"></i>{}</li>\n", layer_classes[i], name(static_cast<MemoryLayer>(i)));
     }
     return "<ul class=\"legend\">\n" + items + "</ul>\n";
   }
@@ -187,8 +188,8 @@ class MemoryPicture {
       drawn = y;
     }
     if (most == 0) return;
-    add(R"(<path class="{}" d="{}H{:.1f}V{}Z"><title>{}: at most {}, {} at the peak</title></path>)", layer_classes[layer],
-        path, x_of(count), box, name(static_cast<MemoryLayer>(layer)), format_bytes(most),
+    add(R"(<path class="{}" d="{}H{:.1f}V{}Z"><title>{}: at most {}, {} at the peak</title></path>)",
+        layer_classes[layer], path, x_of(count), box, name(static_cast<MemoryLayer>(layer)), format_bytes(most),
         format_bytes(at_peak(columns).of[layer]));
   }
 
