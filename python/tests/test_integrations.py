@@ -56,6 +56,9 @@ def test_a_step_of_a_trainer_of_transformers_ends_with_an_error(tmp_path):
         trainer.train()
     with callback.session.step():  # an error if the other one were still open
         torch.ones(4, requires_grad=True).exp().sum().backward()
+    with callback.session.step():  # one that cannot begin is told as it is
+        with pytest.raises(ValueError, match="close it first"):
+            trainer.train()
 
 
 def test_a_trainer_of_lightning_has_the_same_bits(tmp_path):

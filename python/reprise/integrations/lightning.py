@@ -22,8 +22,9 @@ class BudgetCallback(Callback):
 
     def on_train_batch_start(self, *args: Any, **kwargs: Any) -> None:
         self._end()
-        self._step = self.session.step()
-        self._step.__enter__()
+        step = self.session.step()
+        step.__enter__()
+        self._step = step  # if it has begun
 
     def on_train_batch_end(self, *args: Any, **kwargs: Any) -> None:
         self._end()

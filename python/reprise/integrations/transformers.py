@@ -25,8 +25,9 @@ class BudgetCallback(TrainerCallback):
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._end()
-        self._step = self.session.step()
-        self._step.__enter__()
+        step = self.session.step()
+        step.__enter__()
+        self._step = step  # if it has begun
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._end()
