@@ -227,6 +227,13 @@ void register_operators() {
   all.impl("convolution_backward_overrideable", CppFunction::makeFromBoxedFunction<&convolution_backward>());
   all.impl("native_dropout", native_dropout);
 
+  // Copies take numbers as they are, conjugated or negated: LibTorch would copy them first, to copy them plainly.
+  for (const DispatchKey key : {DispatchKey::Conjugate, DispatchKey::Negative}) {
+    auto& lazy = *new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
+    lazy.impl("_copy_from", CppFunction::makeFallthrough());
+    lazy.impl("_copy_from_and_resize", CppFunction::makeFallthrough());
+  }
+
   static auto& above =
       *new torch::Library(torch::Library::IMPL, "aten", DispatchKey::AutogradPrivateUse1, __FILE__, __LINE__);
   above.impl("_has_compatible_shallow_copy_type", may_have_other_memory);

@@ -22,6 +22,10 @@ void host_saw(Time time) {
   }
 }
 
+class NoWarnings final : public c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
+
 }  // namespace
 
 // ---- a stream ----
@@ -82,6 +86,8 @@ void DeviceStream::work() {
   const at::AutoDispatchBelowADInplaceOrView below;
   const c10::impl::ExcludeDispatchKeyGuard no_cast(c10::autocast_dispatch_keyset);
   const at::RecordFunctionGuard unseen(false);
+  static auto& silent = *new NoWarnings;  // what the program is warned of, it is warned of by the host
+  const c10::WarningUtils::WarningHandlerGuard no_warnings(&silent);
   exchange_device(id.device_index());
   std::unique_lock lock(mutex_);
   for (;;) {

@@ -45,6 +45,7 @@ void describe(std::ostream& out, const c10::IValue& value) {
 
 Shape Shape::of(const at::Tensor& tensor) {
   if (!tensor.defined()) return {};
+  TORCH_CHECK(tensor.layout() == at::kStrided, "[accelerator] no tensors of the layout ", tensor.layout());
   return {true, tensor.sizes().vec(), tensor.strides().vec(), tensor.scalar_type()};
 }
 
