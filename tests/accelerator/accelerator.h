@@ -17,9 +17,10 @@
 //   is launched.
 //
 // Operators run as they do elsewhere, on operands of one device; host tensors are accepted where CUDA accepts them, as
-// single numbers and as indices, and are read when a kernel is launched. A functional operator whose result has a shape
-// that nobody has seen makes the host wait, once for each operator and geometry of its arguments; those whose shape
-// depends on contents (nonzero, masked_select) wait always, and so do `item` and copies to memory that is not pinned.
+// single numbers and as indices, and are read when a kernel is launched. An operator that makes tensors is tried on
+// copies before the first call with arguments like these, and the host waits for that; those whose results have shapes
+// that depend on contents (nonzero, masked_select) wait always, and so do `item` and copies to memory that is not
+// pinned.
 //
 // Not there: sparse tensors, quantized tensors, autocast, graph capture, peer access without copies, `out=` tensors of
 // a wrong size that is not zero, operators that draw without an argument for a generator (but for native_dropout). What

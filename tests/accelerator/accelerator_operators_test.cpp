@@ -223,6 +223,18 @@ TEST_F(AcceleratorOperators, ThatSizeTheirResultsThemselvesDoSo) {
   EXPECT_TRUE(at::equal(out.cpu(), at::arange(6) * 2));
 }
 
+// Also the first time, when nobody knows how much they need.
+TEST_F(AcceleratorOperators, ThatGetNoMemoryHaveDoneNothing) {
+  const Tensor x = at::ones({7, 5}, at::TensorOptions(device_)), mean = full(5, 0), variance = full(5, 1);
+  for (const bool known : {false, true}) {
+    fail_allocation_after(0);
+    EXPECT_THROW(at::native_batch_norm(x, {}, {}, mean, variance, true, 0.5, 1e-5), c10::OutOfMemoryError) << known;
+    EXPECT_TRUE(all_are(mean, 0)) << known;
+  }
+  at::native_batch_norm(x, {}, {}, mean, variance, true, 0.5, 1e-5);
+  EXPECT_TRUE(all_are(mean, 0.5));
+}
+
 TEST_F(AcceleratorOperators, WithoutAnyLayoutButStridesAreRefused) {
   EXPECT_THROW(at::eye(3, at::TensorOptions(device_)).to_sparse(), c10::Error);
 }

@@ -25,7 +25,41 @@ at::Tensor tensor_on(c10::DataPtr data, std::size_t bytes, const at::Tensor& lik
   return tensor;
 }
 
+// The value with all tensors in it replaced.
+c10::IValue replaced(const c10::IValue& value, const std::function<at::Tensor(const at::Tensor&)>& replace,
+                     const std::function<at::Tensor(const at::Tensor&)>& replace_index) {
+  if (value.isTensor()) return replace(value.toTensor());
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(replace(tensor));
+    return list;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> list;
+    for (const auto& tensor : value.toOptionalTensorVector()) {
+      const bool there = tensor && tensor->defined();
+      list.push_back(there ? std::optional(replace_index(*tensor)) : std::nullopt);
+    }
+    return list;
+  }
+  return value;
+}
+
 }  // namespace
+
+at::Tensor copy_of(const at::Tensor& tensor) {
+  if (!tensor.defined()) return tensor;
+  const std::size_t bytes = at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize());
+  void* const copy = std::malloc(std::max<std::size_t>(bytes, 1));
+  if (copy == nullptr) throw std::bad_alloc();
+  if (bytes > 0) std::memcpy(copy, tensor.const_data_ptr(), bytes);
+  return tensor_on(c10::DataPtr(copy, copy, &std::free, host), bytes, tensor, 0);
+}
+
+c10::IValue copy_of(const c10::IValue& value) {
+  const auto copy = [](const at::Tensor& tensor) { return copy_of(tensor); };
+  return replaced(value, copy, copy);
+}
 
 Launch::Launch(std::string name, c10::Device device)
     : kernel_{std::move(name)}, stream_(stream_of(current_stream(device.index()))) {}
@@ -44,13 +78,8 @@ at::Tensor Launch::operand(const at::Tensor& tensor, bool written) {
 }
 
 at::Tensor Launch::read_now(const at::Tensor& tensor) {
-  // Not LibTorch's memory: what the device has for itself is in nobody's accounts.
-  const std::size_t bytes = at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize());
-  void* const copy = std::malloc(std::max<std::size_t>(bytes, 1));
-  if (copy == nullptr) throw std::bad_alloc();
-  if (bytes > 0) std::memcpy(copy, tensor.const_data_ptr(), bytes);
   kernel_.bytes += static_cast<std::int64_t>(tensor.nbytes());
-  return tensor_on(c10::DataPtr(copy, copy, &std::free, host), bytes, tensor, 0);
+  return copy_of(tensor);
 }
 
 at::Tensor Launch::memory(const at::Tensor& tensor) {
@@ -63,25 +92,10 @@ at::Tensor Launch::memory(const at::Tensor& tensor) {
 }
 
 c10::IValue Launch::operand(const c10::IValue& value, bool written) {
-  if (value.isTensor()) return operand(value.toTensor(), written);
-  if (value.isTensorList()) {
-    c10::List<at::Tensor> list;
-    for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(operand(tensor, written));
-    return list;
-  }
-  if (value.isOptionalTensorList()) {  // indices
-    c10::List<std::optional<at::Tensor>> list;
-    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
-      if (!tensor || !tensor->defined()) {
-        list.push_back(std::nullopt);
-      } else {
-        list.push_back(on_device(*tensor) ? operand(*tensor) : read_now(*tensor));
-      }
-    }
-    return list;
-  }
   if (value.isDevice()) return host;
-  return value;
+  const auto usual = [&](const at::Tensor& tensor) { return operand(tensor, written); };
+  const auto index = [&](const at::Tensor& tensor) { return on_device(tensor) ? operand(tensor) : read_now(tensor); };
+  return replaced(value, usual, index);
 }
 
 void Launch::run(std::function<void()> kernel) {

@@ -16,6 +16,10 @@ namespace reprise::testing::accelerator {
   return tensor.defined() && tensor.device().type() == type;
 }
 
+// The same on memory of its own, which is not LibTorch's: what the device has for itself is in nobody's accounts.
+[[nodiscard]] at::Tensor copy_of(const at::Tensor& on_host);
+[[nodiscard]] c10::IValue copy_of(const c10::IValue&);
+
 class Launch {
  public:
   Launch(std::string name, c10::Device);
@@ -32,7 +36,7 @@ class Launch {
   c10::IValue operand(const c10::IValue&, bool written = false);
 
   void run(std::function<void()> kernel);
-  // More work of a kernel that was launched: takes no time, and is not counted.
+  // Work that is no kernel: takes no time, and is not counted.
   void run_besides(std::function<void()> work);
   void wait();  // of the host
 

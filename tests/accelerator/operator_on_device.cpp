@@ -194,19 +194,35 @@ class Call {
   // ---- new results ----
 
   Stack new_results() {
-    const bool by_contents = !all(is_of_tensors) || operation_.hasTag(at::Tag::dynamic_output_shape) ||
-                             operation_.hasTag(at::Tag::data_dependent_output);
-    const std::string key = by_contents ? "" : shape_key(launch_.name(), given_);
-    if (!by_contents)
-      if (const auto shapes = known_shapes(key)) return into_known(*shapes);
+    if (!all(is_of_tensors) || operation_.hasTag(at::Tag::dynamic_output_shape) ||
+        operation_.hasTag(at::Tag::data_dependent_output))
+      return sized_by_contents();
+    const std::string key = shape_key(launch_.name(), given_);
+    auto shapes = known_shapes(key);
+    if (!shapes) {
+      shapes = tried();
+      remember_shapes(key, *shapes);
+    }
+    return into_known(*shapes);
+  }
 
+  // The shapes of the results, from a run on copies: whatever it writes, the real one writes.
+  ResultShapes tried() {
+    const auto stack = std::make_shared<Stack>(operands_);
+    launch_.run_besides([work = work_, stack] {
+      for (c10::IValue& value : *stack) value = copy_of(value);
+      work(*stack);
+    });
+    launch_.wait();
+    return shapes_of(*stack);
+  }
+
+  Stack sized_by_contents() {
     const auto stack = std::make_shared<Stack>(std::move(operands_));
     launch_.run([work = work_, stack] { work(*stack); });
     launch_.wait();
-    if (!by_contents) remember_shapes(key, shapes_of(*stack));
     const std::vector<at::Tensor> made = new_tensors(schema_, *stack);
     std::vector<at::Tensor> results;
-    results.reserve(made.size());
     for (const at::Tensor& tensor : made) results.push_back(Shape::of(tensor).empty(launch_.device()));
     deliver(made, results);
     return assembled(shapes_of(*stack), results, *stack);
