@@ -156,9 +156,10 @@ Program without_leaf(const Program& program, std::size_t number) {
 
 // ---- running them --------------------------------------------------------------------------------------------------
 
-Machine::Machine(const Program& program, bool checkpoints)
+Machine::Machine(const Program& program, bool checkpoints, c10::Device device)
     : program_(program), checkpoints_(checkpoints), uses_(program.types.size()) {
-  for (const Leaf& leaf : program.leaves) leaves_.push_back(make_leaf(leaf));
+  for (const Leaf& leaf : program.leaves)
+    leaves_.push_back(make_leaf(leaf).detach().to(device).requires_grad_(leaf.gradient));
   count_uses(program.operations, uses_);
   for (const int tensor : program.held) ++uses_[tensor];
 }

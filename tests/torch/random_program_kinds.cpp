@@ -455,7 +455,7 @@ std::vector<Kind> random() {
   add("random_mask", false, choose_real,
       [](const Tensors& in, const Numbers&) { return Tensors{at::rand_like(in[0]) > 0.4}; });
   add("shuffled", true, along(1), [](const Tensors& in, const Numbers& n) {
-    return Tensors{in[0].index_select(n[0], at::randperm(in[0].size(n[0]), at::kLong))};
+    return Tensors{in[0].index_select(n[0], at::randperm(in[0].size(n[0]), in[0].options().dtype(at::kLong)))};
   });
   add("function_noisy", true, choose_real,
       [](const Tensors& in, const Numbers&) { return Tensors(Noisy::apply(in[0])); });

@@ -70,7 +70,7 @@ Snapshot snapshot(const at::Tensor& given) {
     kind << " strides " << tensor.strides();
   }
   if (tensor.is_complex()) tensor = at::view_as_real(tensor.resolve_conj());
-  tensor = tensor.resolve_neg().contiguous();
+  tensor = tensor.resolve_neg().contiguous().cpu();
   std::string bits(tensor.nbytes(), '\0');
   if (!bits.empty()) std::memcpy(bits.data(), tensor.const_data_ptr(), bits.size());
   return {true, kind.str(), std::move(bits)};
