@@ -11,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "reprise/export.h"
 #include "reprise/store/codec.h"
 #include "store/value.h"
 
@@ -19,8 +18,7 @@ namespace reprise::internal {
 
 [[nodiscard]] std::vector<std::byte> describe_kept(const StoredValue&);
 // Returns how long such a description is.
-[[nodiscard]] REPRISE_EXPORT Bytes kept_description_bytes(std::string_view key, std::size_t dimensions,
-                                                          std::string_view codec);
+[[nodiscard]] Bytes kept_description_bytes(std::string_view key, std::size_t dimensions, std::string_view codec);
 
 // Returns the value that such a description is of, without its file. Throws DiskError with the file's name if it is
 // none, or if its codec is neither one of Reprise's nor `own`, which may be null.

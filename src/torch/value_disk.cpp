@@ -216,9 +216,12 @@ void ValueDisk::fail(DiskTransfer& transfer, const std::string& why) {
 void ValueDisk::remove(DiskTransfer& transfer, Lock& lock) {
   std::shared_ptr<ValueFile> file = std::move(transfer.file);
   transfers_.remove(transfer);
+  ++removing_;
   lock.unlock();
   file.reset();
   lock.lock();
+  --removing_;
+  changed_.notify_all();
 }
 
 void ValueDisk::forget(DiskTransfer& transfer) {
@@ -254,6 +257,7 @@ void ValueDisk::remove_forgotten() {
   for (const auto& transfer : transfers_.all()) {
     if (transfer->state == State::to_remove) remove(*transfer, lock);
   }
+  changed_.wait(lock, [&] { return removing_ == 0; });  // what others remove is room, too
   lock.unlock();
   files_.remove_leftovers();
 }
@@ -273,7 +277,7 @@ void ValueDisk::unlock_in_parent() {
 }
 
 void ValueDisk::unlock_in_child() {
-  busy_ = 0;
+  busy_ = removing_ = 0;
   files_.unlock_in_child(transfers_.settle_after_fork());
   new (&changed_) std::condition_variable;  // not destroyed before: that would wait for those who waited on it
   thread_->after_fork_in_child();

@@ -93,6 +93,7 @@ class ValueDisk {
   std::vector<c10::Storage> done_;  // handles to let go of
   std::atomic<bool> any_done_ = false;
   int busy_ = 0;                              // transfers that are being written or read
+  int removing_ = 0;                          // files
   std::unique_ptr<BackgroundThread> thread_;  // ends first: it works on the others
 };
 
