@@ -1,8 +1,12 @@
 """What all tests share: one thread for kernels, so that they are as fast beside other tests as alone."""
 import pathlib
+import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+# Where a shell started this in the background it is ignored, and then nothing here could be interrupted.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import os
 
