@@ -9,12 +9,11 @@
 #include <vector>
 
 #include "torch/heap.h"
+#include "torch/heap_sizes.h"
 
 namespace reprise::internal::heap {
 namespace {
 
-constexpr std::size_t KiB = 1 << 10, MiB = 1 << 20;
-constexpr Bytes plenty = Bytes{1} << 40;
 #ifdef REPRISE_SANITIZED
 constexpr std::uint64_t rounds = 200;
 #else

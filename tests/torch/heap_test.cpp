@@ -12,11 +12,10 @@
 #include <thread>
 #include <vector>
 
+#include "torch/heap_sizes.h"
+
 namespace reprise::internal::heap {
 namespace {
-
-constexpr std::size_t MiB = 1 << 20;
-constexpr Bytes plenty = Bytes{1} << 40;
 
 TEST(HeapTest, MemoryIsAlignedAndFreedTheWayItCame) {
   // The first without the arena, unless another test made it already; then with it.
