@@ -16,7 +16,7 @@ constexpr std::size_t largest_count = static_cast<std::size_t>(std::numeric_limi
 
 constexpr Id nobody = -1;
 
-[[noreturn]] void fail(const Place& place, const std::string& reason) {
+[[noreturn]] void fail(const PlaceInTrace& place, const std::string& reason) {
   throw BadInput("", place.text(), reason);
 }
 
@@ -24,7 +24,7 @@ void check_count(const char* list, std::size_t count) {
   if (count > largest_count) throw BadInput("", list, fmt::format("{} are more than {}", count, largest_count));
 }
 
-void check_id(Id id, std::size_t count, const char* list, const Place& place) {
+void check_id(Id id, std::size_t count, const char* list, const PlaceInTrace& place) {
   if (id < 0 || static_cast<std::size_t>(id) >= count) {
     fail(place, fmt::format("{} is not in {}, which has {}", id, list, count));
   }
@@ -85,7 +85,7 @@ class Checker {
     const auto check_list = [&](const std::vector<Id>& list, const char* records, Id index, const char* field) {
       ++round;
       for (std::size_t i = 0; i < list.size(); ++i) {
-        const Place place = at(records, index, field, i);
+        const PlaceInTrace place = at(records, index, field, i);
         check_id(list[i], trace_.values.size(), "values", place);
         if (seen[list[i]] == round) fail(place, fmt::format("value {} is named twice", list[i]));
         seen[list[i]] = round;
@@ -144,7 +144,7 @@ class Checker {
       const auto& inputs = trace_.inputs(m);
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         const Id v = inputs[i];
-        const Place place = runs ? at("operators", *runs, "inputs", i) : at("moments", m, "needs", i);
+        const PlaceInTrace place = runs ? at("operators", *runs, "inputs", i) : at("moments", m, "needs", i);
         const Value& value = trace_.values[v];
         if (runs && value.maker == runs) fail(place, fmt::format("value {} is its own output: a cycle", v));
         if (made_at(v) > m) {
@@ -165,7 +165,7 @@ class Checker {
     for (Id v = 0; v < trace_.value_count(); ++v) {
       const Value& value = trace_.values[v];
       if (!value.takes_over) continue;
-      const Place place = at("values", v, "takes_over");
+      const PlaceInTrace place = at("values", v, "takes_over");
       const Id input = *value.takes_over;
       check_id(input, trace_.values.size(), "values", place);
       if (!value.maker) fail(place, "it comes from outside and has no input whose storage it could take over");
@@ -198,7 +198,8 @@ class Checker {
     return maker ? moment_of_[*maker] : nobody;
   }
 
-  static Place at(const char* list, Id index, const char* field = nullptr, std::optional<std::size_t> item = {}) {
+  static PlaceInTrace at(const char* list, Id index, const char* field = nullptr,
+                         std::optional<std::size_t> item = {}) {
     return {list, static_cast<std::size_t>(index), field, item};
   }
 
@@ -209,14 +210,14 @@ class Checker {
 
 }  // namespace
 
-std::string Place::text() const {
+std::string PlaceInTrace::text() const {
   std::string text = fmt::format("{}[{}]", list, index);
   if (field) text += fmt::format(".{}", field);
   if (item) text += fmt::format("[{}]", *item);
   return text;
 }
 
-void Totals::add_bytes(Bytes bytes, const Place& place) {
+void Totals::add_bytes(Bytes bytes, const PlaceInTrace& place) {
   if (bytes < 0) fail(place, fmt::format("{} bytes are less than none", bytes));
   if (bytes > largest_bytes_) {
     largest_bytes_ = bytes;
@@ -229,7 +230,7 @@ void Totals::add_bytes(Bytes bytes, const Place& place) {
   bytes_ += bytes;
 }
 
-void Totals::add_cost(double cost, const Place& place) {
+void Totals::add_cost(double cost, const PlaceInTrace& place) {
   if (!std::isfinite(cost)) fail(place, "a cost has to be a number");
   if (cost < 0) fail(place, fmt::format("a cost of {} is less than nothing", cost));
   if (cost > largest_cost_) {
@@ -252,7 +253,7 @@ void check_tiers(const std::vector<Tier>& tiers, std::optional<std::size_t> valu
     }
     for (std::size_t i = 0; i < tier.entries.size(); ++i) {
       const TierEntry& entry = tier.entries[i];
-      const Place place{"tiers", t, "entries", i};
+      const PlaceInTrace place{"tiers", t, "entries", i};
       check_id(entry.value, values.value_or(largest_count), "values", place);
       if (i > 0 && entry.value <= tier.entries[i - 1].value) {
         fail(place, fmt::format("value {} comes after value {}: entries ascend by value and name none twice",

@@ -11,7 +11,7 @@
 namespace reprise::internal {
 
 // Where a number stands in a trace, turned into text only when there is something to say about it.
-struct Place {
+struct PlaceInTrace {
   const char* list = "";  // "operators"
   std::size_t index = 0;
   const char* field = nullptr;           // "inputs"; none: the record itself
@@ -23,13 +23,13 @@ struct Place {
 // place in the error is that of the largest one so far: where people should look first.
 class Totals {
  public:
-  void add_bytes(Bytes bytes, const Place& place);
-  void add_cost(double cost, const Place& place);
+  void add_bytes(Bytes bytes, const PlaceInTrace& place);
+  void add_cost(double cost, const PlaceInTrace& place);
 
  private:
   Bytes bytes_ = 0, largest_bytes_ = -1;
   double cost_ = 0, largest_cost_ = -1;
-  Place largest_bytes_place_, largest_cost_place_;
+  PlaceInTrace largest_bytes_place_, largest_cost_place_;
 };
 
 // Tiers have the same shape in traces and in plans. `values`: how many there are, if that is known.
