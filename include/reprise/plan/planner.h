@@ -79,7 +79,8 @@ struct PlanOptions {
   bool bounds = true;
 
   // About the most bytes that one of these programs may take, a sixteenth where it only makes the bound tighter.
-  // Larger ones are not solved, and `notes` says so: the gap is wider, and the plan may be dearer. Empty: some 100 MB.
+  // Larger ones are not solved, and `notes` says so: the gap is wider, and the plan may be dearer. Empty: up to 1.5
+  // million coefficients, each some 500 bytes.
   std::optional<Bytes> bounds_memory = {};
 
   // Called from time to time from the planning thread.

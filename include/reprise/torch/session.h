@@ -98,9 +98,10 @@ struct SessionOptions {
   Bytes budget = no_limit;
 
   // The device whose bytes the budget counts, and whose values are forgotten and rebuilt, by LibTorch's name for it:
-  // "cuda:0"; without a number, the current one. Empty: the CPU, wherever the parameters are. Values on other devices
-  // are kept. On an accelerator there is no packing, no disk and no `measure`, and backward runs on the thread that
-  // calls it: see docs/devices.md. A device that does not exist, or whose bytes cannot be counted: BadOption.
+  // "npu:0"; without a number, the current one. CUDA is not supported yet. Empty: the CPU, wherever the parameters are.
+  // Values on other devices are kept. On an accelerator there is no packing, no disk and no `measure`, and backward
+  // runs on the thread that calls it: see docs/devices.md. A device that does not exist, or whose bytes cannot be
+  // counted: BadOption.
   std::string device = {};
 
   // When rebuilt values are compared with forgotten ones. Less often: faster first steps. More often: writes through
