@@ -36,8 +36,9 @@ Exit codes:
 constexpr const char* json_help =
     "Print the result as one JSON object on one line and nothing else: valid, name, cost, cost_ratio, overhead, "
     "peak_bytes, peak_action, budget_bytes, keep_everything_peak_bytes, replays, puts, gets, replay_cost, "
-    "tier_cost, tier_peak_bytes, actions. If the plan is not valid, also broken {rule, action, value, sentence}, "
-    "and cost, cost_ratio, overhead, peak_bytes and peak_action are null.";
+    "tier_cost, waited (for tiers that work beside the computation), tier_peak_bytes, actions. If the plan is not "
+    "valid, also broken {rule, action, value, sentence}, and cost, cost_ratio, overhead, peak_bytes and peak_action "
+    "are null.";
 
 int run_simulate(const SimulateArguments& arguments) {
   const Trace trace = load_trace(arguments.file);

@@ -7,8 +7,10 @@
 
 #include "plan/bounds/bound.h"
 #include "plan/drops.h"
+#include "plan/early_transfers.h"
 #include "plan/planners.h"
 #include "plan/search/best.h"
+#include "plan/search/best_overlapping.h"
 #include "plan/search/online_scores.h"
 #include "plan/search/search.h"
 #include "plan/search/smallest_budget.h"
@@ -144,7 +146,8 @@ class MakePlan {
 
  private:
   void search() {
-    BestPlan best = plan_best(problem_, options_, effort_);
+    BestPlan best = any_overlaps(trace_.tiers) ? plan_best_overlapping(problem_, options_, effort_)
+                                               : plan_best(problem_, options_, effort_);
     result_.notes = std::move(best.notes);
     result_.lower_bound = std::max(result_.lower_bound, best.lower_bound);
     if (best.plan) accept(std::move(*best.plan));
@@ -178,7 +181,7 @@ class MakePlan {
   }
 
   void find_bound() {
-    const Problem bounded(trace_, timeline_, options_.budget, Problem::LimitedTiers::serve_all);
+    const Problem bounded(trace_, timeline_, options_.budget, Problem::LimitedTiers::serve_all, 0);
     const auto uses = first_uses(bounded);
     result_.lower_bound = std::max(result_.lower_bound, quick_bound(bounded, uses));
     if (!options_.bounds || !solver_available()) {

@@ -60,6 +60,10 @@ std::string to_text(const Trace& trace, const Plan& plan, const Simulation& simu
   if (simulation.puts > 0) {
     text += line("packing", fmt::format("{}, {}", count(simulation.puts, "put"), count(simulation.gets, "get")));
   }
+  if (simulation.waited > 0) {
+    text += line("waiting", fmt::format("{} of the time is spent waiting for tiers",
+                                        percent(simulation.cost > 0 ? simulation.waited / simulation.cost : 0)));
+  }
   if (!simulation.live.empty()) text += line("live bytes", drawing(simulation.live, plan.budget));
   return text;
 }

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "reprise/trace/timeline.h"
+#include "simulate/clocks.h"
 #include "simulate/residences.h"
 
 namespace reprise {
@@ -31,6 +32,7 @@ class Interpreter {
         ours_(trace.values.size(), 0),
         held_(trace.values.size(), 0),
         tier_bytes_(plan.tiers.size(), 0),
+        clocks_(plan, trace.values.size()),
         residences_(options.record_residences, trace.values.size()) {
     result_.tier_peaks.assign(plan.tiers.size(), 0);
     for (Id v = 0; v < trace_.value_count(); ++v) {
@@ -46,6 +48,9 @@ class Interpreter {
         const Action& action = plan_.actions[at_];
         origin_ = origin_of(action.kind);
         execute(action, at_);
+        if (options_.record_times) result_.times.push_back(result_.cost);
+        result_.cost = clocks_.now();
+        result_.waited = clocks_.waited();
         if (during_ > result_.peak && action.kind != Action::Kind::drop) {
           result_.peak = during_;
           result_.peak_action = at_;
@@ -58,6 +63,7 @@ class Interpreter {
     } catch (Broken& broken) {
       result_.broken = describe(broken, at_);
     }
+    if (options_.record_times) result_.times.push_back(result_.cost);
     if (options_.record_residences) end_residences();
     return std::move(result_);
   }
@@ -101,18 +107,21 @@ class Interpreter {
     for (const Id v : timeline_.hold_starts(m)) {
       const Id made = timeline_.made_at(v);
       if (made == m) continue;  // held from its making, below
-      if (made != nowhere) require_resident(v, "the program holds it from here on");
+      if (made != nowhere) {
+        require_resident(v, "the program holds it from here on");
+        clocks_.wait_for_transfers(v);
+      }
       if (made == nowhere) take(v);  // it arrives
       hold(v);
     }
-    for (const Id v : trace_.inputs(m)) require_resident(v, "it is an input");
+    for (const Id v : trace_.inputs(m)) need(v, "it is an input");
     for (const Id v : trace_.outputs(m)) {
       if (const auto& input = trace_.values[v].takes_over) end(*input);
       take(v);
       if (trace_.values[v].held && trace_.values[v].held->first == m) hold(v);
     }
     occupy(trace_.workspace(m));
-    result_.cost += trace_.cost(m);
+    clocks_.compute(trace_.cost(m));
     ++next_;
     for (const Id v : timeline_.hold_ends(m)) release_hold(v);
   }
@@ -124,14 +133,14 @@ class Interpreter {
       throw Broken{
           Rule::replayable, {}, trace_.moments[m].runs ? "its operator may not be replayed" : "it is an event"};
     }
-    for (const Id v : trace_.inputs(m)) require_resident(v, "it is an input");
+    for (const Id v : trace_.inputs(m)) need(v, "it is an input");
     Bytes made_again = 0;  // outputs that are resident already are made a second time and go when the replay ends
     for (const Id v : trace_.outputs(m)) {
       if (resident(v)) made_again += bytes(v);
     }
     for (const Id v : trace_.outputs(m)) take(v);
     occupy(made_again + trace_.workspace(m));
-    result_.cost += trace_.cost(m);
+    clocks_.compute(trace_.cost(m));
     result_.replay_cost += trace_.cost(m);
     ++result_.replays;
   }
@@ -163,7 +172,8 @@ class Interpreter {
     if (tier.in_budget) counted_tier_bytes_ += entry.bytes;
     residences_.put(v, t, at);
     occupy(0);
-    result_.cost += entry.put_cost;
+    record(at, clocks_.put(v, t, entry));
+    if (held_[v]) clocks_.wait_for_transfers(v);
     result_.tier_cost += entry.put_cost;
     ++result_.puts;
   }
@@ -174,7 +184,7 @@ class Interpreter {
     if (resident(v)) throw Broken{Rule::not_resident, v, "it is resident already"};
     take(v);
     occupy(0);
-    result_.cost += entry.get_cost;
+    record(at, clocks_.get(v, t, entry));
     result_.tier_cost += entry.get_cost;
     ++result_.gets;
     if (last_get_[key(v, t)] == at) {
@@ -210,12 +220,17 @@ class Interpreter {
 
   void arrive(Id v) {
     resident_bytes_ += bytes(v);
+    clocks_.arrive(v);
     const bool from_outside = origin_ == Residence::Origin::run && timeline_.made_at(v) == nowhere;
     residences_.arrive(v, from_outside ? Residence::Origin::outside : origin_, at_);
   }
   void leave(Id v, std::size_t end) {  // `end`: the first action that takes place without it
     resident_bytes_ -= bytes(v);
+    clocks_.wait_for_transfers(v);
     residences_.leave(v, end);
+  }
+  void record(std::size_t action, const Clocks::Span& span) {
+    if (options_.record_times) result_.transfers.push_back({action, span.begin, span.end});
   }
   void end_residences() {
     for (Id v = 0; v < trace_.value_count(); ++v) {
@@ -275,6 +290,10 @@ class Interpreter {
   void require_resident(Id v, const char* why) const {
     if (!resident(v)) throw Broken{Rule::resident, v, fmt::format("{}, but it is not resident", why)};
   }
+  void need(Id v, const char* why) {
+    require_resident(v, why);
+    clocks_.need(v);
+  }
   const TierEntry& require_entry(Id v, Id t) const {
     require_value(v);
     if (t < 0 || t >= static_cast<Id>(plan_.tiers.size())) {
@@ -321,6 +340,7 @@ class Interpreter {
   Bytes other_ = 0;                           // of the moment that the last action other than a drop took place at
   std::vector<std::size_t> last_get_of_put_;  // by action
   std::unordered_map<std::uint64_t, std::size_t> last_get_;  // copies in tiers: the action after which they leave
+  Clocks clocks_;
   Residences residences_;
   Bytes during_ = 0;  // live bytes while the action in hand takes place
   Simulation result_;

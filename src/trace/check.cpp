@@ -262,6 +262,11 @@ void check_tiers(const std::vector<Tier>& tiers, std::optional<std::size_t> valu
       totals.add_bytes(entry.bytes, place);
       totals.add_cost(entry.put_cost, place);
       totals.add_cost(entry.get_cost, place);
+      totals.add_cost(entry.put_time, place);
+      totals.add_cost(entry.get_time, place);
+      if (tier.in_budget && (entry.put_time > 0 || entry.get_time > 0)) {
+        fail(place, "a tier in the budget has no transfers beside the computation: put_time and get_time have to be 0");
+      }
     }
   }
 }

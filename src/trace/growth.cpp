@@ -242,7 +242,9 @@ class Grower {
         continue;
       entries.push_back({entry.value, bytes([&](const Trace& t) { return of(t)->bytes; }),
                          cost([&](const Trace& t) { return of(t)->put_cost; }),
-                         cost([&](const Trace& t) { return of(t)->get_cost; })});
+                         cost([&](const Trace& t) { return of(t)->get_cost; }),
+                         cost([&](const Trace& t) { return of(t)->put_time; }),
+                         cost([&](const Trace& t) { return of(t)->get_time; })});
     }
     tier.entries = std::move(entries);
     return tier;

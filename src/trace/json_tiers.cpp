@@ -1,9 +1,14 @@
 #include "trace/json_tiers.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
 namespace reprise::internal {
 namespace {
+
+constexpr const char* expected_entry =
+    "expected [value, bytes, put_cost, get_cost] or [value, bytes, put_cost, get_cost, put_time, get_time]";
 
 TierEntry read_entry(JsonReader& reader) {
   TierEntry entry;
@@ -15,15 +20,17 @@ TierEntry read_entry(JsonReader& reader) {
       case 1: entry.bytes = reader.integer(); break;
       case 2: entry.put_cost = reader.number(); break;
       case 3: entry.get_cost = reader.number(); break;
-      default: reader.fail("one too many: expected [value, bytes, put_cost, get_cost]");
+      case 4: entry.put_time = reader.number(); break;
+      case 5: entry.get_time = reader.number(); break;
+      default: reader.fail(fmt::format("one too many: {}", expected_entry));
     }
   }
-  if (items != 4) reader.fail("expected [value, bytes, put_cost, get_cost]");
+  if (items != 4 && items != 6) reader.fail(expected_entry);
   return entry;
 }
 
 Tier read_tier(JsonReader& reader) {
-  static constexpr std::array<std::string_view, 4> keys = {"name", "capacity_bytes", "in_budget", "values"};
+  static constexpr std::array<std::string_view, 5> keys = {"name", "capacity_bytes", "in_budget", "values", "duplex"};
   Tier tier;
   const auto seen = read_record(reader, keys, [&](std::size_t key) {
     switch (key) {
@@ -34,6 +41,7 @@ Tier read_tier(JsonReader& reader) {
         reader.begin_list();
         while (reader.next_item()) tier.entries.push_back(read_entry(reader));
         break;
+      case 4: tier.duplex = reader.boolean(); break;
     }
   });
   if (!(seen >> 2 & 1)) reader.fail("'in_budget' is missing");
@@ -56,10 +64,14 @@ void write_tiers(JsonWriter& writer, const std::vector<Tier>& tiers) {
     writer.begin_record().key("name").string(tier.name, "tiers", t);
     if (tier.capacity) writer.key("capacity_bytes").integer(*tier.capacity);
     writer.key("in_budget").raw(tier.in_budget ? "true" : "false");
+    if (tier.duplex) writer.key("duplex").raw("true");
+    const bool overlaps = tier.overlaps();
     writer.key("values").lines(tier.entries.size(), [&](std::size_t i) {
       const TierEntry& entry = tier.entries[i];
       writer.raw("[").integer(entry.value).raw(",").integer(entry.bytes).raw(",");
-      writer.number(entry.put_cost).raw(",").number(entry.get_cost).raw("]");
+      writer.number(entry.put_cost).raw(",").number(entry.get_cost);
+      if (overlaps) writer.raw(",").number(entry.put_time).raw(",").number(entry.get_time);
+      writer.raw("]");
     });
     writer.end_record();
   });

@@ -15,6 +15,11 @@ const TierEntry* Tier::find(Id value) const {
   return at != entries.end() && at->value == value ? &*at : nullptr;
 }
 
+bool Tier::overlaps() const {
+  return std::any_of(entries.begin(), entries.end(),
+                     [](const TierEntry& entry) { return entry.put_time > 0 || entry.get_time > 0; });
+}
+
 const std::vector<Id>& Trace::inputs(Id moment) const {
   const Moment& m = moments[moment];
   return m.runs ? operators[*m.runs].inputs : m.needs;

@@ -253,11 +253,11 @@ TEST(BestAtTheEdge, OfTracesThatCostNothing) {
       for (Operator& op : trace.operators) op.cost = 0;
       for (Moment& moment : trace.moments) moment.cost = 0;
       for (Tier& tier : trace.tiers) {
-        for (TierEntry& entry : tier.entries) entry.put_cost = entry.get_cost = 0;
+        for (TierEntry& entry : tier.entries) entry = {entry.value, entry.bytes, 0, 0};
       }
       const Bytes budget = testing::lowest_plan(trace).peak;
       const PlanResult result = make_plan(trace, options_for(budget, 20'000));
-      if (kind != CaseKind::limited_tiers) ASSERT_TRUE(result.has_plan()) << budget;
+      if (kind < CaseKind::limited_tiers) ASSERT_TRUE(result.has_plan()) << budget;
       if (result.has_plan()) EXPECT_EQ(result.status, PlanStatus::optimal);
     }
   }

@@ -54,7 +54,7 @@ TEST(Bounds, AreNeverAboveTheCheapestPlan) {
       const auto cheapest = cheapest_plan(trace, budget);
       ASSERT_TRUE(cheapest);
       const Timeline timeline(trace);
-      const Problem problem(trace, timeline, budget, serve_all);
+      const Problem problem(trace, timeline, budget, serve_all, 0);
       const auto uses = first_uses(problem);
       for (const auto& pivots : some_pivots(random, problem.moments)) {
         const BoundProgram program(problem, uses, pivots);
@@ -76,7 +76,7 @@ TEST(Bounds, AreNeverAboveTheCheapestPlan) {
       }
     }
     std::cout << "[          ] " << name(kind) << ": " << exact << " of " << programs << " bounds are exact\n";
-    EXPECT_GT(exact, 0);
+    if (kind != CaseKind::overlapping_tiers) EXPECT_GT(exact, 0);  // what is waited for is in no bound
   }
 }
 
@@ -88,7 +88,7 @@ TEST(Bounds, WithoutASolverAreNeverAboveTheCheapestPlanEither) {
       for (const Bytes budget : {lowest, (lowest + most) / 2}) {
         SCOPED_TRACE(std::string(name(kind)) + ", seed " + std::to_string(seed) + ", budget " + std::to_string(budget));
         const Timeline timeline(trace);
-        const Problem problem(trace, timeline, budget, serve_all);
+        const Problem problem(trace, timeline, budget, serve_all, 0);
         const auto cheapest = cheapest_plan(trace, budget);
         ASSERT_TRUE(cheapest);
         ASSERT_LE(quick_bound(problem, first_uses(problem)), cheapest->cost * (1 + tolerance))
@@ -145,7 +145,7 @@ TEST(Bounds, DoNotRelyOnWhichValuesALimitedTierIsGivenTo) {
     const auto cheapest = cheapest_plan(small.trace, budget);
     ASSERT_TRUE(cheapest);
     const Timeline timeline(small.trace);
-    const Problem problem(small.trace, timeline, budget, serve_all);
+    const Problem problem(small.trace, timeline, budget, serve_all, 0);
     const auto uses = first_uses(problem);
     EXPECT_LE(quick_bound(problem, uses), cheapest->cost + tolerance);
     if (!solver_available()) continue;

@@ -5,7 +5,7 @@
 #include "support/chains.h"
 #include "support/random_trace.h"
 
-namespace reprise {
+namespace reprise::chen_test {
 using namespace internal;
 namespace {
 
@@ -64,4 +64,4 @@ TEST(Chen, IsValidOnRandomTraces) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::chen_test

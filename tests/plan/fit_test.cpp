@@ -8,7 +8,7 @@
 #include "support/cases.h"
 #include "support/chains.h"
 
-namespace reprise {
+namespace reprise::fit_test {
 namespace {
 
 using testing::cases;
@@ -170,4 +170,4 @@ TEST(Fit, RefusesOptionsThatMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::fit_test

@@ -13,7 +13,7 @@
 #include "support/chains.h"
 #include "support/random_trace.h"
 
-namespace reprise {
+namespace reprise::hrevolve_test {
 using namespace internal;
 namespace {
 
@@ -257,4 +257,4 @@ TEST(PlanHRevolve, IsValidOnRandomChains) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::hrevolve_test

@@ -11,7 +11,7 @@
 #include "support/shortest_plan.h"
 #include "support/small_trace.h"
 
-namespace reprise {
+namespace reprise::revolve_test {
 using namespace internal;
 namespace {
 
@@ -219,4 +219,4 @@ TEST(PlanRevolve, OptionsThatCannotBeAreErrors) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::revolve_test

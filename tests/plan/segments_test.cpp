@@ -9,7 +9,7 @@
 #include "support/random_trace.h"
 #include "support/small_trace.h"
 
-namespace reprise {
+namespace reprise::segments_test {
 using namespace internal;
 namespace {
 
@@ -191,4 +191,4 @@ TEST(PlanSegments, IsValidOnRandomTraces) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::segments_test

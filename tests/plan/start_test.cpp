@@ -8,7 +8,7 @@
 #include "support/cases.h"
 #include "support/random_trace.h"
 
-namespace reprise {
+namespace reprise::start_test {
 namespace {
 
 using testing::all_kinds;
@@ -174,4 +174,4 @@ TEST(PlanStart, OfTheSmallestPlanIsNeverLower) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::start_test

@@ -64,6 +64,7 @@ TEST(SimulateAgreement, WithTheNaiveInterpreterOnRandomPlans) {
     options.held = 0.4;
     options.limited_capacity = 0.8;
     options.packed_tier = options.disk_tier = 0.7;
+    options.overlap = 0.5;
     const Trace trace = testing::random_trace(seed, options);
     Plan plan = some_plan(random, trace, seed % 4 == 0 ? 0 : 0.05);
     SCOPED_TRACE(read_aloud(trace, plan));

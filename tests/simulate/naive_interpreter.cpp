@@ -148,6 +148,100 @@ class Definitions {
   const Plan& plan_;
 };
 
+// When things happen, by the rules about time in trace.h. Asked for one action after the other.
+class Times {
+ public:
+  Times(const Trace& trace, const Plan& plan, const Definitions& is)
+      : trace_(trace),
+        plan_(plan),
+        is_(is),
+        overlaps_(std::any_of(plan.tiers.begin(), plan.tiers.end(), [](const Tier& tier) { return tier.overlaps(); })) {
+  }
+
+  [[nodiscard]] double now() const { return ends_.empty() ? 0 : ends_.back(); }
+
+  void pass(std::size_t i) {
+    const Action& action = plan_.actions[i];
+    double now = this->now();
+    transfer_ends_.push_back(0);
+    switch (action.kind) {
+      case Action::Kind::run:
+      case Action::Kind::replay: {
+        const bool runs = action.kind == Action::Kind::run;
+        for (Id v = 0; v < trace_.value_count(); ++v) {
+          if (contains(trace_.inputs(action.target), v)) now = std::max(now, there(v, i));
+          if (!runs) continue;
+          if (is_.taken_over_at(v) == action.target) now = std::max(now, idle(v, i));
+          const auto& held = trace_.values[v].held;
+          if (held && held->first == action.target && is_.resident(v, i)) now = std::max(now, idle(v, i));
+        }
+        now += trace_.cost(action.target);
+        break;
+      }
+      case Action::Kind::drop:
+        if (!is_.resident(action.target, i + 1)) now = std::max(now, idle(action.target, i));
+        break;
+      case Action::Kind::put:
+      case Action::Kind::get: {
+        const TierEntry& entry = *plan_.tiers[action.tier].find(action.target);
+        const bool put = action.kind == Action::Kind::put;
+        now += put ? entry.put_cost : entry.get_cost;
+        const double from = put ? there(action.target, i) : end_of_last(Action::Kind::put, i, action.target);
+        const double time = put ? entry.put_time : entry.get_time;
+        if (!plan_.tiers[action.tier].overlaps()) break;
+        transfer_ends_.back() = std::max({now, from, tier_free(action, i)}) + time;
+        if (put && is_.held_between(action.target, is_.moments_run(i))) now = transfer_ends_.back();
+        break;
+      }
+    }
+    ends_.push_back(now);
+  }
+
+ private:
+  // The end of the last transfer of this kind before action i in the tier of that action; of this value, if one is
+  // named.
+  [[nodiscard]] double end_of_last(Action::Kind kind, std::size_t i, Id value = -1) const {
+    for (std::size_t k = i; k-- > 0;) {
+      const Action& action = plan_.actions[k];
+      if (action.kind != kind || action.tier != plan_.actions[i].tier) continue;
+      if (value < 0 || action.target == value) return transfer_ends_[k];
+    }
+    return 0;
+  }
+  [[nodiscard]] double tier_free(const Action& action, std::size_t i) const {
+    const Tier& tier = plan_.tiers[action.tier];
+    const double puts = end_of_last(Action::Kind::put, i), gets = end_of_last(Action::Kind::get, i);
+    if (!tier.duplex) return std::max(puts, gets);
+    if (action.kind == Action::Kind::get) return gets;
+    return tier.capacity ? std::max(puts, gets) : puts;
+  }
+  // When a resident value has arrived, if it was got; else it was there at once.
+  [[nodiscard]] double there(Id v, std::size_t i) const {
+    if (!overlaps_) return 0;
+    for (std::size_t k = i; k-- > 0;) {
+      if (is_.resident(v, k)) continue;
+      const Action& action = plan_.actions[k];
+      return action.kind == Action::Kind::get && action.target == v ? transfer_ends_[k] : 0;
+    }
+    return 0;
+  }
+  [[nodiscard]] double idle(Id v, std::size_t i) const {
+    double latest = 0;
+    for (std::size_t k = 0; k < i; ++k) {
+      const Action& action = plan_.actions[k];
+      if (action.kind >= Action::Kind::put && action.target == v) latest = std::max(latest, transfer_ends_[k]);
+    }
+    return latest;
+  }
+
+  const Trace& trace_;
+  const Plan& plan_;
+  const Definitions& is_;
+  const bool overlaps_;
+  std::vector<double> ends_;           // by action: of the computation
+  std::vector<double> transfer_ends_;  // by action; 0 if it is none
+};
+
 struct Found {
   Rule rule;
   std::optional<Id> value;
@@ -209,6 +303,7 @@ std::optional<Found> broken_by(const Trace& trace, const Plan& plan, const Defin
 
 Simulation naive_simulate(const Trace& trace, const Plan& plan, bool check_budget) {
   const Definitions is(trace, plan);
+  Times times(trace, plan, is);
   Simulation result;
   result.tier_peaks.assign(plan.tiers.size(), 0);
   for (std::size_t i = 0; i < plan.actions.size(); ++i) {
@@ -220,13 +315,10 @@ Simulation naive_simulate(const Trace& trace, const Plan& plan, bool check_budge
       result.broken = BrokenRule{found->rule, i, found->value, ""};
       return result;
     }
-    const Action& action = plan.actions[i];
     result.live.push_back(live);
     if (counts && live > result.peak) result.peak = live, result.peak_action = i;
-    if (action.kind == Action::Kind::run || action.kind == Action::Kind::replay)
-      result.cost += trace.cost(action.target);
-    if (action.kind == Action::Kind::put) result.cost += plan.tiers[action.tier].find(action.target)->put_cost;
-    if (action.kind == Action::Kind::get) result.cost += plan.tiers[action.tier].find(action.target)->get_cost;
+    times.pass(i);
+    result.cost = times.now();
     for (Id t = 0; t < static_cast<Id>(plan.tiers.size()); ++t) {
       result.tier_peaks[t] = std::max(result.tier_peaks[t], is.tier_bytes(t, i + 1));
     }

@@ -8,11 +8,14 @@
 namespace reprise::testing {
 namespace {
 
-constexpr int small_size = 14;  // values and entries of tiers
+// Values and entries of tiers. Times make many states of one.
+int small_size(CaseKind kind) {
+  return kind == CaseKind::overlapping_tiers ? 10 : 14;
+}
 
 // Takes entries away at random until exhaustive search can cope.
-void thin_out_tiers(Trace& trace, Random& random) {
-  while (!small_enough_for_exhaustive_search(trace, small_size)) {
+void thin_out_tiers(Trace& trace, Random& random, int size) {
+  while (!small_enough_for_exhaustive_search(trace, size)) {
     std::vector<Tier*> with_entries;
     for (Tier& tier : trace.tiers) {
       if (!tier.entries.empty()) with_entries.push_back(&tier);
@@ -25,9 +28,13 @@ void thin_out_tiers(Trace& trace, Random& random) {
 
 RandomTraceOptions options_of(CaseKind kind) {
   RandomTraceOptions options;
-  const bool tiers = kind == CaseKind::tiers || kind == CaseKind::limited_tiers;
+  const bool tiers = kind >= CaseKind::tiers;
   options.packed_tier = options.disk_tier = tiers ? 0.7 : 0;
-  options.limited_capacity = kind == CaseKind::limited_tiers ? 0.8 : 0;
+  options.limited_capacity = kind == CaseKind::limited_tiers ? 0.8 : kind == CaseKind::overlapping_tiers ? 0.2 : 0;
+  if (kind == CaseKind::overlapping_tiers) {
+    options.packed_tier = 0.2;
+    options.disk_tier = options.overlap = 1;
+  }
   return options;
 }
 
@@ -40,13 +47,14 @@ const char* name(CaseKind kind) {
     case CaseKind::timeline: return "timeline";
     case CaseKind::tiers: return "timeline with tiers";
     case CaseKind::limited_tiers: return "timeline with limited tiers";
+    case CaseKind::overlapping_tiers: return "timeline with tiers that overlap";
   }
   return "unknown";
 }
 
 const std::vector<CaseKind>& all_kinds() {
-  static const std::vector<CaseKind> kinds = {CaseKind::graph, CaseKind::step, CaseKind::timeline, CaseKind::tiers,
-                                              CaseKind::limited_tiers};
+  static const std::vector<CaseKind> kinds = {CaseKind::graph, CaseKind::step,          CaseKind::timeline,
+                                              CaseKind::tiers, CaseKind::limited_tiers, CaseKind::overlapping_tiers};
   return kinds;
 }
 
@@ -71,8 +79,8 @@ Trace small_case(CaseKind kind, std::uint64_t seed) {
     options.outside = 0.1;
   }
   Trace trace = random_trace(seed, options);
-  thin_out_tiers(trace, random);
-  return small_enough_for_exhaustive_search(trace, small_size + 2) ? trace : small_case(kind, seed + 1'000'003);
+  thin_out_tiers(trace, random, small_size(kind));
+  return small_enough_for_exhaustive_search(trace, small_size(kind) + 2) ? trace : small_case(kind, seed + 1'000'003);
 }
 
 std::uint64_t cases(std::uint64_t few) {

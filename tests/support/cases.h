@@ -11,11 +11,12 @@
 namespace reprise::testing {
 
 enum class CaseKind {
-  graph,         // as from a graph file
-  step,          // a training step
-  timeline,      // everything a trace can have but tiers
-  tiers,         // the same with tiers of unlimited capacity
-  limited_tiers  // the same with tiers of limited capacity
+  graph,             // as from a graph file
+  step,              // a training step
+  timeline,          // everything a trace can have but tiers
+  tiers,             // the same with tiers of unlimited capacity
+  limited_tiers,     // the same with tiers of limited capacity
+  overlapping_tiers  // the same with a tier that takes time beside the computation, limited here and there
 };
 [[nodiscard]] const char* name(CaseKind kind);
 [[nodiscard]] const std::vector<CaseKind>& all_kinds();

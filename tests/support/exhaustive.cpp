@@ -21,9 +21,20 @@ struct State {
   Id run = 0;      // moments that have run: 0..run-1
   Set ours = 0;    // values that were made, got or arrived, and not dropped
   Set copies = 0;  // in tiers
+  // Of transfers beside the computation, what is left from now on; see Machine::Left. Empty if there are none.
+  std::vector<double> left;
 
-  [[nodiscard]] std::uint64_t key() const {
+  [[nodiscard]] std::uint64_t sets() const {
     return std::uint64_t{ours} | std::uint64_t{copies} << 24 | static_cast<std::uint64_t>(run) << 48;
+  }
+  bool operator==(const State&) const = default;
+};
+
+struct HashOfState {
+  std::size_t operator()(const State& state) const {
+    std::size_t hash = std::hash<std::uint64_t>()(state.sets());
+    for (const double left : state.left) hash = hash * 31 + std::hash<double>()(left);
+    return hash;
   }
 };
 
@@ -36,7 +47,8 @@ struct Step {
 
 class Machine {
  public:
-  explicit Machine(const Trace& trace) : trace_(trace), n_(trace.moment_count()) {
+  enum class Clock { read, not_read };
+  Machine(const Trace& trace, Clock clock) : trace_(trace), n_(trace.moment_count()) {
     if (trace.value_count() > 24 || n_ > 60) throw std::logic_error("too large for exhaustive search");
     for (Id t = 0; t < static_cast<Id>(trace.tiers.size()); ++t) {
       for (const TierEntry& entry : trace.tiers[t].entries) copies_.push_back({t, entry});
@@ -50,6 +62,7 @@ class Machine {
         if (trace.values[v].takes_over) taken_[*trace.values[v].takes_over] = m;
       }
     }
+    for (const Tier& tier : trace.tiers) timed_ = timed_ || (clock == Clock::read && tier.overlaps());
   }
 
   // Values from outside are there from the start, unless they arrive when the program begins to hold them.
@@ -58,6 +71,7 @@ class Machine {
     for (Id v = 0; v < trace_.value_count(); ++v) {
       if (made_[v] < 0 && !trace_.values[v].held) state.ours |= only(v);
     }
+    if (timed_) state.left.assign(2 * trace_.tiers.size() + copies_.size() + 2 * trace_.values.size(), 0);
     return state;
   }
   [[nodiscard]] bool is_end(const State& state) const { return state.run == n_; }
@@ -82,9 +96,11 @@ class Machine {
     const Id m = s.run;
     State to = s;
     Set there = resident(s);
+    double waited = 0;
     for (Id v = 0; v < trace_.value_count(); ++v) {
       const auto& held = trace_.values[v].held;
       if (!held || held->first != m) continue;
+      if (made_[v] >= 0 && made_[v] < m) waited = std::max(waited, left(s, busy(v)));
       if (made_[v] < 0) {  // arrives from outside
         to.ours |= only(v);
         there |= only(v);
@@ -94,9 +110,11 @@ class Machine {
     }
     for (const Id v : trace_.inputs(m)) {
       if (!has(there, v)) return;
+      waited = std::max(waited, left(s, arriving(v)));
     }
     for (const Id v : trace_.outputs(m)) {
       if (trace_.values[v].takes_over) {
+        waited = std::max(waited, left(s, busy(*trace_.values[v].takes_over)));
         there &= ~only(*trace_.values[v].takes_over);
         to.ours &= ~only(*trace_.values[v].takes_over);
       }
@@ -107,15 +125,18 @@ class Machine {
     }
     ++to.run;
     const Bytes live = bytes(there) + counted_copies(s.copies) + trace_.workspace(m) + trace_.moments[m].other;
-    steps.push_back({Action::run(m), to, live, 0});
+    pass(to, waited + trace_.cost(m));
+    steps.push_back({Action::run(m), to, live, waited});
   }
 
   void replay(const State& s, Id m, std::vector<Step>& steps) const {
     if (!trace_.replayable(m)) return;
     const Set there = resident(s);
     Set outputs = 0;
+    double waited = 0;
     for (const Id v : trace_.inputs(m)) {
       if (!has(there, v)) return;
+      waited = std::max(waited, left(s, arriving(v)));
     }
     for (const Id v : trace_.outputs(m)) outputs |= only(v);
     State to = s;
@@ -123,14 +144,16 @@ class Machine {
     // All outputs are made; those that were there already are there twice until it ends.
     const Bytes live =
         bytes(there) + bytes(outputs) + trace_.workspace(m) + counted_copies(s.copies) + other_between(s);
-    steps.push_back({Action::replay(m), to, live, trace_.cost(m)});
+    pass(to, waited + trace_.cost(m));
+    steps.push_back({Action::replay(m), to, live, waited + trace_.cost(m)});
   }
 
   // Only frees, so it is never held against the budget.
-  static void drop(const State& s, Id v, std::vector<Step>& steps) {
+  void drop(const State& s, Id v, std::vector<Step>& steps) const {
     State to = s;
     to.ours &= ~only(v);
-    steps.push_back({Action::drop(v), to, 0, 0});
+    const double waited = pass_until_free(to, only(v) & ~resident(to));
+    steps.push_back({Action::drop(v), to, 0, waited});
   }
 
   void put_or_get(const State& s, Id c, std::vector<Step>& steps) const {
@@ -143,14 +166,63 @@ class Machine {
       const auto& capacity = trace_.tiers[tier].capacity;
       if (capacity && bytes_in_tier(to.copies, tier) > *capacity) return;
       const Bytes live = bytes(there) + counted_copies(to.copies) + other_between(s);
-      steps.push_back({Action::put(entry.value, tier), to, live, entry.put_cost});
+      put_in_time(to, c);
+      State without = s;
+      without.ours &= ~only(entry.value);
+      const double waited = pass_until_free(to, resident(without) & only(entry.value));  // the program holds it
+      steps.push_back({Action::put(entry.value, tier), to, live, entry.put_cost + waited});
     } else if (!has(there, entry.value)) {
       to.ours |= only(entry.value);
       const Bytes live = bytes(resident(to)) + counted_copies(s.copies) + other_between(s);
+      get_in_time(to, c);
       steps.push_back({Action::get(entry.value, tier), to, live, entry.get_cost});  // not the last one
       to.copies &= ~only(c);
       steps.push_back({Action::get(entry.value, tier), to, live, entry.get_cost});  // the last one
     }
+  }
+
+  // ---- what is left of transfers, by tier, copy and value ----
+  using Left = std::size_t;
+  [[nodiscard]] static Left puts(Id tier) { return 2 * static_cast<Left>(tier); }
+  [[nodiscard]] static Left gets(Id tier) { return puts(tier) + 1; }
+  [[nodiscard]] Left written(Id copy) const { return 2 * trace_.tiers.size() + static_cast<Left>(copy); }
+  [[nodiscard]] Left arriving(Id v) const {
+    return 2 * trace_.tiers.size() + copies_.size() + 2 * static_cast<Left>(v);
+  }
+  [[nodiscard]] Left busy(Id v) const { return arriving(v) + 1; }
+  [[nodiscard]] double left(const State& s, Left what) const { return timed_ ? s.left[what] : 0; }
+
+  static void pass(State& s, double time) {
+    for (double& left : s.left) left = std::max(0.0, left - time);
+  }
+  // Until nothing transfers these; returns how long that takes.
+  double pass_until_free(State& s, Set values) const {
+    double waited = 0;
+    for (Id v = 0; v < trace_.value_count(); ++v) {
+      if (has(values, v)) waited = std::max(waited, left(s, busy(v)));
+    }
+    pass(s, waited);
+    return waited;
+  }
+  void put_in_time(State& s, Id c) const {
+    const auto& [t, entry] = copies_[c];
+    const Tier& tier = trace_.tiers[t];
+    pass(s, entry.put_cost);
+    if (!timed_ || !tier.overlaps()) return;
+    double begin = std::max(left(s, arriving(entry.value)), left(s, puts(t)));
+    if (!tier.duplex || tier.capacity) begin = std::max(begin, left(s, gets(t)));
+    s.left[puts(t)] = s.left[written(c)] = begin + entry.put_time;
+    s.left[busy(entry.value)] = std::max(s.left[busy(entry.value)], s.left[puts(t)]);
+  }
+  void get_in_time(State& s, Id c) const {
+    const auto& [t, entry] = copies_[c];
+    const Tier& tier = trace_.tiers[t];
+    pass(s, entry.get_cost);
+    if (!timed_ || !tier.overlaps()) return;
+    double begin = std::max(left(s, written(c)), left(s, gets(t)));
+    if (!tier.duplex) begin = std::max(begin, left(s, puts(t)));
+    s.left[gets(t)] = s.left[arriving(entry.value)] = begin + entry.get_time;
+    s.left[busy(entry.value)] = std::max(s.left[busy(entry.value)], s.left[gets(t)]);
   }
 
   [[nodiscard]] Set resident(const State& s) const {
@@ -190,6 +262,7 @@ class Machine {
   const Id n_;
   std::vector<Copy> copies_;
   std::vector<Id> made_, taken_;  // by value: the moment; -1: none
+  bool timed_ = false;            // a tier takes time beside the computation
 };
 
 // The path to an end whose worth, grown step by step by `grow` (never below what it was), is smallest. Steps to which
@@ -197,31 +270,31 @@ class Machine {
 template <typename Worth, typename Grow>
 class BestPath {
  public:
-  BestPath(const Trace& trace, Grow grow) : machine_(trace), grow_(grow) {}
+  BestPath(const Trace& trace, Machine::Clock clock, Grow grow) : machine_(trace, clock), grow_(grow) {}
 
   bool find() {
     const State start = machine_.start();
-    reached_[start.key()] = {Worth{}, {}, start.key(), false};
+    reached_[start] = {Worth{}, {}, start, false};
     queue_.push({Worth{}, start});
     std::vector<Step> steps;
     while (!queue_.empty()) {
       const auto [worth, state] = queue_.top();
       queue_.pop();
-      Reached& here = reached_[state.key()];
+      Reached& here = reached_[state];
       if (here.done) continue;
       here.done = true;
       if (machine_.is_end(state)) {
         worth_ = worth;
-        remember_way_to(state.key());
+        remember_way_to(state);
         return true;
       }
       machine_.steps_from(state, steps);
       for (const Step& step : steps) {
         const std::optional<Worth> then = grow_(worth, step);
         if (!then) continue;
-        const auto [known, is_new] = reached_.try_emplace(step.to.key());
+        const auto [known, is_new] = reached_.try_emplace(step.to);
         if (!is_new && known->second.worth <= *then) continue;
-        known->second = {*then, step.action, state.key(), false};
+        known->second = {*then, step.action, state, false};
         queue_.push({*then, step.to});
       }
     }
@@ -235,7 +308,7 @@ class BestPath {
   struct Reached {
     Worth worth{};
     Action action;
-    std::uint64_t from = 0;
+    State from;
     bool done = false;
   };
   struct Waiting {
@@ -246,14 +319,17 @@ class BestPath {
     }
   };
 
-  void remember_way_to(std::uint64_t key) {
-    for (; reached_[key].from != key; key = reached_[key].from) actions_.push_back(reached_[key].action);
+  void remember_way_to(State state) {
+    while (!(reached_[state].from == state)) {
+      actions_.push_back(reached_[state].action);
+      state = State(reached_[state].from);
+    }
     std::reverse(actions_.begin(), actions_.end());
   }
 
   const Machine machine_;
   const Grow grow_;
-  std::unordered_map<std::uint64_t, Reached> reached_;
+  std::unordered_map<State, Reached, HashOfState> reached_;
   std::priority_queue<Waiting> queue_;
   Worth worth_{};
   std::vector<Action> actions_;
@@ -272,14 +348,14 @@ std::optional<CheapestPlan> cheapest_plan(const Trace& trace, Bytes budget) {
     if (step.live > budget) return std::nullopt;
     return cost + step.cost;
   };
-  BestPath<double, decltype(grow)> path(trace, grow);
+  BestPath<double, decltype(grow)> path(trace, Machine::Clock::read, grow);
   if (!path.find()) return std::nullopt;
   return CheapestPlan{trace.total_cost() + path.worth(), {budget, trace.tiers, path.actions()}};
 }
 
 LowestPlan lowest_plan(const Trace& trace) {
   const auto grow = [](Bytes peak, const Step& step) -> std::optional<Bytes> { return std::max(peak, step.live); };
-  BestPath<Bytes, decltype(grow)> path(trace, grow);
+  BestPath<Bytes, decltype(grow)> path(trace, Machine::Clock::not_read, grow);
   if (!path.find()) throw std::logic_error("a trace without any plan");  // running everything once is one
   return {path.worth(), {path.worth(), trace.tiers, path.actions()}};
 }

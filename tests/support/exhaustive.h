@@ -1,10 +1,10 @@
 // The best plan of a small trace, found by looking at every plan there is.
 //
 // What is where between two actions (the moments that have run, the values that the plan has, the copies in tiers) is a
-// state; the actions lead from state to state. A shortest path through all states is the cheapest plan, a path whose
-// worst action is least bad the plan with the smallest peak. Every action is tried in every state. What an action
-// does is written here a second time, from the essays in trace.h and plan.h, and shares nothing with the interpreter or
-// the planners.
+// state, and so is what is left of transfers beside the computation; the actions lead from state to state. A shortest
+// path through all states is the cheapest plan, a path whose worst action is least bad the plan with the smallest peak.
+// Every action is tried in every state. What an action does is written here a second time, from the essays in trace.h
+// and plan.h, and shares nothing with the interpreter or the planners.
 #pragma once
 
 #include <optional>

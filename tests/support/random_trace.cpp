@@ -113,12 +113,18 @@ class Generator {
     Tier tier;
     tier.name = tier_name;
     tier.in_budget = in_budget;
+    const bool overlaps = !in_budget && options_.overlap > 0 && random_.chance(options_.overlap);
+    tier.duplex = overlaps && random_.chance(0.5);
     Bytes sum = 0;
     for (Id v = 0; v < trace_.value_count(); ++v) {
       if (random_.chance(0.3)) continue;
       const Bytes bytes = in_budget ? trace_.values[v].bytes / 2 : trace_.values[v].bytes;
       const double put_cost = some_cost();
       tier.entries.push_back({v, bytes, put_cost, some_cost()});
+      if (overlaps) {
+        tier.entries.back().put_time = some_cost();
+        tier.entries.back().get_time = some_cost();
+      }
       sum += bytes;
     }
     if (random_.chance(options_.limited_capacity)) tier.capacity = static_cast<Bytes>(random_.below(sum / 2 + 1));

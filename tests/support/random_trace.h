@@ -23,6 +23,7 @@ struct RandomTraceOptions {
   double packed_tier = 0.5;       // of there being a tier that counts in the budget, values at half their bytes
   double disk_tier = 0.5;         // of there being a tier that does not
   double limited_capacity = 0.5;  // of a tier
+  double overlap = 0;             // of a tier that is not in the budget taking time beside the computation
   double zero_cost = 0.1;         // of an operator, an event, a put or a get
   double zero_bytes = 0.1;        // of a value
   double odd_costs = 0;           // of a cost being any double there is instead of a whole number up to 10

@@ -9,7 +9,7 @@
 #include "support/random_trace.h"
 #include "support/small_trace.h"
 
-namespace reprise {
+namespace reprise::check_test {
 namespace {
 
 using testing::SmallTrace;
@@ -127,6 +127,18 @@ TEST(Check, WantsNothingBelowZero) {
   expect_error("operators[2].cost", "-0.5", [](Trace& t) { t.operators[2].cost = -0.5; });
   expect_error("moments[2].cost", "-3", [](Trace& t) { t.moments[2].cost = -3; });
   expect_error("tiers[0].entries[1]", "-1", [](Trace& t) { t.tiers[0].entries[1].get_cost = -1; });
+  expect_error("tiers[0].entries[1]", "-1", [](Trace& t) { t.tiers[0].entries[1].get_time = -1; });
+}
+
+TEST(Check, WantsTiersInTheBudgetToDoNothingBesideTheComputation) {
+  Trace outside = example();
+  outside.tiers[0].in_budget = false;
+  outside.tiers[0].entries[0].put_time = 1;
+  EXPECT_NO_THROW(check(outside));
+  expect_error("tiers[0].entries[0]", "beside the computation", [](Trace& t) {
+    t.tiers[0].in_budget = true;
+    t.tiers[0].entries[0].put_time = 1;
+  });
 }
 
 TEST(Check, WantsCostsToBeNumbers) {
@@ -191,4 +203,4 @@ TEST(Check, WantsTierEntriesToAscend) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::check_test

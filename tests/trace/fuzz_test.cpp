@@ -10,7 +10,7 @@
 #include "support/random_trace.h"
 #include "trace/json_reader.h"
 
-namespace reprise {
+namespace reprise::fuzz_test {
 using namespace internal;
 namespace {
 
@@ -25,6 +25,7 @@ std::string some_file(Random& random) {
   testing::RandomTraceOptions options;
   options.moments = static_cast<int>(random.below(10));
   options.odd_costs = 0.2;
+  options.overlap = 0.5;
   const std::uint64_t seed = random.next();
   switch (random.below(4)) {
     case 0: {
@@ -309,4 +310,4 @@ TEST(Fuzz, GrammarIsThatOfTheLibrary) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::fuzz_test

@@ -7,7 +7,7 @@
 #include "reprise/trace/error.h"
 #include "reprise/trace/files.h"
 
-namespace reprise {
+namespace reprise::graph_file_test {
 namespace {
 
 void expect_error(const std::string& json, const std::string& place, const std::string& words) {
@@ -118,4 +118,4 @@ TEST(GraphFile, OfOthersIsImportedAsItIs) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::graph_file_test

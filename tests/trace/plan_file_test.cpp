@@ -5,7 +5,7 @@
 #include "support/random_trace.h"
 #include "support/temporary_folder.h"
 
-namespace reprise {
+namespace reprise::plan_file_test {
 namespace {
 
 std::string plan_with(const std::string& rest) {
@@ -29,6 +29,7 @@ Plan random_plan(std::uint64_t seed) {
   testing::Random random(seed);
   testing::RandomTraceOptions options;
   options.odd_costs = 0.5;
+  options.overlap = 0.5;
   Plan plan;
   plan.budget = static_cast<Bytes>(random.next() >> 1);
   plan.tiers = testing::random_trace(seed, options).tiers;
@@ -136,4 +137,4 @@ TEST(PlanFile, IsNotWrittenWithIdsThatCannotBe) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::plan_file_test

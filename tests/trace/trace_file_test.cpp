@@ -33,6 +33,7 @@ TEST(TraceFile, IsReadBackExactly) {
     testing::RandomTraceOptions options;
     options.moments = static_cast<int>(seed % 30);
     options.odd_costs = seed % 2 == 0 ? 0.5 : 0;
+    options.overlap = 0.5;
     for (const Trace& trace : {testing::random_trace(seed, options), testing::random_graph(seed, options.moments),
                                testing::random_training_step(seed, options.moments)}) {
       const std::string json = to_json(trace);
@@ -50,6 +51,19 @@ TEST(TraceFile, KeepsEveryBitOfACost) {
     trace.operators[0].cost = cost;
     EXPECT_EQ(parse_trace(to_json(trace)).operators[0].cost, cost);
   }
+}
+
+TEST(TraceFile, HasTimesOfATierOnlyIfItTakesAny) {
+  Trace trace = testing::random_graph(1, 2);
+  trace.tiers = {{"disk", std::nullopt, false, {{0, 4, 2, 3}, {1, 4, 2, 3}}}};
+  EXPECT_NE(to_json(trace).find("[0,4,2,3]"), std::string::npos);
+  EXPECT_EQ(to_json(trace).find("duplex"), std::string::npos);
+  trace.tiers[0].entries[1].get_time = 0.5;
+  trace.tiers[0].duplex = true;
+  const std::string json = to_json(trace);
+  EXPECT_NE(json.find("[0,4,2,3,0,0]"), std::string::npos) << json;
+  EXPECT_NE(json.find("[1,4,2,3,0,0.5]"), std::string::npos) << json;
+  EXPECT_EQ(parse_trace(json), trace);
 }
 
 TEST(TraceFile, KeepsTheModuleOfAnOperatorAndWritesItOnlyIfThereIsOne) {
@@ -170,8 +184,12 @@ TEST(TraceFile, WithTheWrongKindOfThingSomewhereIsRejected) {
                "expected [first moment, last moment]");
   expect_error(trace_with(R"(,"tiers":[{"name":"a","in_budget":true,"values":[[1,2,3]]}])"), "tiers[0].values[0]",
                "expected [value, bytes, put_cost, get_cost]");
-  expect_error(trace_with(R"(,"tiers":[{"name":"a","in_budget":true,"values":[[1,2,3,4,5]]}])"),
-               "tiers[0].values[0][4]", "one too many");
+  expect_error(trace_with(R"(,"tiers":[{"name":"a","in_budget":false,"values":[[1,2,3,4,5]]}])"), "tiers[0].values[0]",
+               "or [value, bytes, put_cost, get_cost, put_time, get_time]");
+  expect_error(trace_with(R"(,"tiers":[{"name":"a","in_budget":false,"values":[[1,2,3,4,5,6,7]]}])"),
+               "tiers[0].values[0][6]", "one too many");
+  expect_error(trace_with(R"(,"tiers":[{"name":"a","in_budget":false,"duplex":2,"values":[]}])"), "tiers[0].duplex",
+               "expected true or false, found a number");
   expect_error(trace_with(R"(,"tiers":[{"name":"a","values":[]}])"), "tiers[0]", "'in_budget' is missing");
 }
 

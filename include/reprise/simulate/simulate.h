@@ -51,19 +51,32 @@ struct Residence {
   bool operator==(const Residence&) const = default;
 };
 
+// A put or get, when its tier does it; while the computation does, if the tier does nothing beside it.
+struct Transfer {
+  std::size_t action = 0;
+  double begin = 0, end = 0;
+  bool operator==(const Transfer&) const = default;
+};
+
 struct Simulation {
   std::optional<BrokenRule> broken;  // empty: the plan is valid, and everything below is its proof
-  double cost = 0;                   // of all actions
+  double cost = 0;                   // the time at which the computation has done all actions, by the rules of trace.h
   Bytes peak = 0;                    // the largest of `live`, drops left out
   std::size_t peak_action = 0;       // the first action that reaches it
   std::size_t replays = 0, puts = 0, gets = 0;
   double replay_cost = 0, tier_cost = 0;  // shares of `cost`: replays, and puts with gets
+  double waited = 0;                      // another one: what the computation has waited for tiers
   std::vector<Bytes> tier_peaks;          // by tier: the most it held
   // The live bytes while action i takes place: workspace, other bytes and tiers that count in the budget included. Ends
   // before the broken action if a rule is broken. Empty if not asked for.
   std::vector<Bytes> live;
   // The places where every value was, in the order in which the stays end. Empty if not asked for.
   std::vector<Residence> residences;
+  // The time at which the computation comes to action i, and one number more: the end of the last action. An action
+  // that waits begins with that. Empty if not asked for.
+  std::vector<double> times;
+  // All puts and gets, in the order of the plan. Empty if not asked for.
+  std::vector<Transfer> transfers;
   [[nodiscard]] bool valid() const { return !broken; }
 };
 
@@ -71,6 +84,7 @@ struct SimulateOptions {
   bool record_live = true;         // fills `live`; costs one number for each action
   bool check_budget = true;        // false: finds the budget that the plan needs, instead of holding it to its own
   bool record_residences = false;  // fills `residences`; costs one record for each time a value is made or got
+  bool record_times = false;       // fills `times` and `transfers`
 };
 
 // Executes the plan on the trace, up to the first action that breaks a rule.

@@ -12,6 +12,19 @@
 //    When the operator is replayed, the input stays and the output is new bytes.
 //  - The time between two moments belongs to the later one: its `other` bytes are live then. A drop only frees, so it
 //    is never checked against the budget, not even in front of the first moment.
+//
+// They have these meanings in time:
+//  - The computation does the actions of a plan one after the other. To run or replay takes it the cost.
+//  - A transfer, a put or a get, takes the computation its cost, and then the tier its time, beside the computation. A
+//    tier does one transfer after the other, in the order of the plan; a duplex one does puts and gets at the same
+//    time. A put begins when the value is there, a get when the copy is.
+//  - Whoever needs a value that is being got waits for it. Whoever drops a value, or takes over its storage, waits
+//    for its transfers. So bytes do not depend on times: a put frees when it is over, because the drop waits, and a get
+//    needs its bytes from its start. The program may write into what it holds: a put of that is waited for at once,
+//    and all transfers of a value are when the program begins to hold it.
+//  - A copy leaves its tier when its last get is over. A put into a duplex tier of limited capacity begins after the
+//    gets before it, whose room it may need.
+//  - What a plan costs is the time at which the computation has done all actions: their costs, and what it has waited.
 #pragma once
 
 #include <cstdint>
@@ -73,9 +86,11 @@ struct Moment {
 // A value's size and costs in a tier.
 struct TierEntry {
   Id value = 0;
-  Bytes bytes = 0;  // the bytes it occupies there
-  double put_cost = 0;
+  Bytes bytes = 0;      // the bytes it occupies there
+  double put_cost = 0;  // what the computation pays
   double get_cost = 0;
+  double put_time = 0;  // what the tier takes after that, beside the computation; 0 in a tier that is in the budget
+  double get_time = 0;
   bool operator==(const TierEntry&) const = default;
 };
 
@@ -85,8 +100,11 @@ struct REPRISE_EXPORT Tier {
   std::optional<Bytes> capacity;   // empty: no limit of its own
   bool in_budget = true;           // true if the bytes there count in the budget
   std::vector<TierEntry> entries;  // the values that may go there, ascending by value
+  bool duplex = false;             // true if it does puts and gets at the same time
   // Returns the entry of a value. Null if the value may not go there.
   [[nodiscard]] const TierEntry* find(Id value) const;
+  // Whether any of its transfers takes time beside the computation.
+  [[nodiscard]] bool overlaps() const;
   bool operator==(const Tier&) const = default;
 };
 

@@ -500,8 +500,8 @@ HRevolveProblem problem_of(const Trace& trace, const ChainShape& chain, const Ti
     const TierEntry* entry = layer.state ? disk.find(*layer.state) : nullptr;
     if (!entry) continue;
     ++states;
-    level.write_cost += entry->put_cost;
-    level.read_cost += entry->get_cost;
+    level.write_cost += entry->put_cost + entry->put_time;
+    level.read_cost += entry->get_cost + entry->get_time;
     largest = std::max(largest, entry->bytes);
   }
   if (states == 0 && chain.layers.size() > 1) {

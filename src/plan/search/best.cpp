@@ -31,7 +31,7 @@ class BestPlanner {
       : problem_(problem),
         options_(options),
         effort_(effort),
-        bounded_(problem.trace, problem.timeline, problem.budget, Problem::LimitedTiers::serve_all),
+        bounded_(problem.trace, problem.timeline, problem.budget, Problem::LimitedTiers::serve_all, 0),
         uses_(first_uses(problem)),
         search_(problem, options.seed, effort),
         random_(options.seed ^ 0x5EED) {

@@ -13,10 +13,12 @@ IdLists::IdLists(const std::vector<std::vector<Id>>& lists) {
   }
 }
 
-Problem::Problem(const Trace& a_trace, const Timeline& a_timeline, Bytes a_budget, LimitedTiers limited_tiers)
+Problem::Problem(const Trace& a_trace, const Timeline& a_timeline, Bytes a_budget, LimitedTiers limited_tiers,
+                 double an_exposed)
     : trace(a_trace),
       timeline(a_timeline),
       budget(a_budget),
+      exposed(an_exposed),
       moments(a_trace.moment_count()),
       trace_values(a_trace.value_count()),
       plain_cost(a_trace.total_cost()) {
@@ -43,7 +45,7 @@ void Problem::choose_copies(LimitedTiers limited_tiers) {
         const Value& value = trace.values[copy.value];
         const double stretch = timeline.last_needed(copy.value) - std::max<Id>(0, timeline.made_at(copy.value));
         return static_cast<double>(value.bytes) * stretch /
-               ((static_cast<double>(copy.entry->bytes) + 1) * (copy.entry->put_cost + copy.entry->get_cost + 1e-9));
+               ((static_cast<double>(copy.entry->bytes) + 1) * (put_cost(copy) + get_cost(copy) + 1e-9));
       };
       std::stable_sort(candidates.begin(), candidates.end(),
                        [&](const Copy& a, const Copy& b) { return worth(a) > worth(b); });
@@ -54,7 +56,11 @@ void Problem::choose_copies(LimitedTiers limited_tiers) {
         return false;
       });
     }
-    copies_.insert(copies_.end(), candidates.begin(), candidates.end());
+    std::vector<Id>& ids = copy_ids_.emplace_back(trace_values, nowhere);
+    for (const Copy& copy : candidates) {
+      ids[copy.value] = static_cast<Id>(copies_.size());
+      copies_.push_back(copy);
+    }
   }
 }
 
@@ -106,8 +112,8 @@ void Problem::describe_nodes() {
     const Id copy = trace_values + static_cast<Id>(i);
     in[put] = out[put + 1] = {copies_[i].value};
     out[put] = in[put + 1] = {copy};
-    cost[put] = copies_[i].entry->put_cost;
-    cost[put + 1] = copies_[i].entry->get_cost;
+    cost[put] = put_cost(copies_[i]);
+    cost[put + 1] = get_cost(copies_[i]);
   }
   for (Id n = 0; n < nodes; ++n) {
     for (const Id v : in[n]) user_lists[v].push_back(n);
@@ -163,11 +169,9 @@ Action Problem::action(Id node, bool first) const {
 }
 
 Id Problem::node_of(const Action& action) const {
-  for (std::size_t i = 0; i < copies_.size(); ++i) {
-    if (copies_[i].value != action.target || copies_[i].tier != action.tier) continue;
-    return moments + 2 * static_cast<Id>(i) + (action.kind == Action::Kind::get ? 1 : 0);
-  }
-  return nowhere;
+  if (action.target < 0 || action.target >= trace_values) return nowhere;
+  const Id copy = copy_ids_[action.tier][action.target];
+  return copy == nowhere ? nowhere : moments + 2 * copy + (action.kind == Action::Kind::get ? 1 : 0);
 }
 
 }  // namespace reprise::internal

@@ -38,12 +38,15 @@ class Problem {
   // timetable can overfill the tier; a bound has to allow for every value that might go there.
   enum class LimitedTiers { serve_a_selection, serve_all };
 
+  // `exposed`: the share of the time of transfers that counts as cost. Where it happens beside the computation is not
+  // known before there is a plan. With 1 a timetable costs at least what its plan does, with 0 at most that.
   Problem(const Trace& trace, const Timeline& timeline, Bytes budget,
-          LimitedTiers limited_tiers = LimitedTiers::serve_a_selection);
+          LimitedTiers limited_tiers = LimitedTiers::serve_a_selection, double exposed = 1);
 
   const Trace& trace;
   const Timeline& timeline;
   Bytes budget;
+  double exposed;
 
   Id moments = 0, nodes = 0;
   Id trace_values = 0, values = 0;
@@ -92,12 +95,19 @@ class Problem {
     Id value, tier;
     const TierEntry* entry;
   };
+  [[nodiscard]] double put_cost(const Copy& copy) const {
+    return copy.entry->put_cost + exposed * copy.entry->put_time;
+  }
+  [[nodiscard]] double get_cost(const Copy& copy) const {
+    return copy.entry->get_cost + exposed * copy.entry->get_time;
+  }
   void choose_copies(LimitedTiers limited_tiers);
   void describe_nodes();
   void describe_values();
   void describe_moments();
 
-  std::vector<Copy> copies_;  // node moments + 2 i puts copy i, the next one gets it
+  std::vector<Copy> copies_;               // node moments + 2 i puts copy i, the next one gets it
+  std::vector<std::vector<Id>> copy_ids_;  // by tier and value: a position in copies_; nowhere: none
 };
 
 }  // namespace reprise::internal
