@@ -96,11 +96,13 @@ void KeptPass::go_on(Found found, bool limited) {
 }
 
 // What has no room on disk is an error now: it would stay in memory, and be lost with the process. States and gradients
-// may be on disk that are not needed any more as soon as the last gradient is safe, so that is waited for first.
+// may be on disk that are not needed any more as soon as the last gradient is safe, so that is waited for first; and
+// again, because what is removed then may be the room that the next gradient was waiting for.
 void KeptPass::put(const Key& key, const ArrayView& array, const Codec* codec) {
-  if (!put_now(key, array, codec)) {
+  while (!put_now(key, array, codec)) {
+    const Bytes before = bytes_;
     finish();
-    if (!put_now(key, array, codec)) {
+    if (bytes_ >= before) {
       throw ChainError(fmt::format(
           "[chain] disk.budget is {} bytes, of which {} are taken: {} of {} bytes does not fit. Raise it, or let the "
           "schedule remember fewer states",
@@ -160,7 +162,13 @@ void KeptPass::remove_what_is_not_needed() {
   for (auto at = states_.lower_bound(gradients_.front()); at != states_.end(); at = states_.erase(at)) erase(*at);
 }
 
+// A gradient that found no room when it was its turn is written now, if there is any.
 void KeptPass::finish() {
+  store_->wait();
+  for (const Id state : gradients_) {
+    const Key key = gradient_key(state);
+    if (store_->describe(key).tier != TierKind::disk) store_->offload({&key, 1});
+  }
   store_->wait();
   remove_what_is_not_needed();
 }

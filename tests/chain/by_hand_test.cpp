@@ -6,7 +6,7 @@
 #include "chain/toy.h"
 #include "support/temporary_folder.h"
 
-namespace reprise {
+namespace reprise::by_hand_test {
 namespace {
 
 using testing::expect_chain_error;
@@ -106,4 +106,4 @@ TEST(ChainByHand, SavedInThePassOfASchedule) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::by_hand_test

@@ -12,7 +12,7 @@
 #include "store/store_support.h"
 #include "support/temporary_folder.h"
 
-namespace reprise {
+namespace reprise::kept_disk_test {
 namespace {
 
 using testing::expect_chain_error;
@@ -185,4 +185,4 @@ TEST(KeptDisk, WhatIsOnItsWayThereIsInABudgetOfMemoryToo) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::kept_disk_test

@@ -11,7 +11,7 @@
 #include "reprise/chain/loop.h"
 #include "support/temporary_folder.h"
 
-namespace reprise {
+namespace reprise::questions_test {
 namespace {
 
 using testing::first_layers;
@@ -195,4 +195,4 @@ TEST(ChainLists, OfAnyWholeNumbersAndWrittenInPlace) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::questions_test

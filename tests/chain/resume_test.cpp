@@ -15,7 +15,7 @@
 #include "support/child.h"
 #include "support/temporary_folder.h"
 
-namespace reprise {
+namespace reprise::resume_test {
 namespace {
 
 using testing::code_of;
@@ -380,4 +380,4 @@ TEST(ChainForward, FromALaterLayerWithACodecADiskAndABudget) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::resume_test

@@ -13,7 +13,7 @@
 #include "support/exhaustive.h"
 #include "support/shortest_plan.h"
 
-namespace reprise {
+namespace reprise::schedule_test {
 namespace {
 
 using testing::first_layers;
@@ -410,4 +410,4 @@ TEST(Schedules, APlanThatMakesNoSenseIsRefusedWithTheInterpretersSentence) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::schedule_test

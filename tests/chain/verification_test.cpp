@@ -4,7 +4,7 @@
 #include "chain/toy.h"
 #include "reprise/chain/loop.h"
 
-namespace reprise {
+namespace reprise::verification_test {
 namespace {
 
 using testing::expect_chain_error;
@@ -119,4 +119,4 @@ TEST(ChainVerify, AnUnknownNumberOfLayersAndACallersLoopAreComparedToo) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::verification_test
