@@ -27,7 +27,7 @@ REGIMES = {
 
 # Other files that compare bits, in this order.
 OTHERS = [
-    "checkpoint", "policy", "follow_segments", "random_program", "session", "session_plan", "lasting_plans",
+    "checkpoint", "policy", "follow_segments", "random_program", "random_shapes", "run_step", "session", "session_plan", "lasting_plans",
     "session_thread", "fault", "disk", "limits", "unwritten", "draws", "changing_steps", "budget_error", "exit", "fork", "planning", "company_traps",
     "overlap_thread", "soak", "soak_thread",
 ]

@@ -12,7 +12,9 @@ constexpr const char* summary = "print what is installed, and whether a session 
 
 constexpr const char* description =
     "Checks the machine, the solver behind lower bounds, LibTorch and its allocator, and the library of `reprise "
-    "run`; then trains a tiny model inside a budget and compares it, bit for bit, with plain training.";
+    "run`; then trains a tiny model inside a budget and compares it, bit for bit, with plain training; and says of "
+    "each "
+    "accelerator whether its bytes can be limited, and whether what is rebuilt there is the same.";
 
 constexpr const char* footer = R"(Example:
   reprise doctor

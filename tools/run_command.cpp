@@ -10,6 +10,7 @@
 
 #include "command.h"
 #include "libtorch_program.h"
+#include "place_budgets.h"
 #include "program.h"
 #include "reprise/trace/amount.h"
 #include "reprise/trace/error.h"
@@ -22,7 +23,8 @@ constexpr int exit_cannot_be_started = 126;
 constexpr int exit_not_found = 127;
 
 struct RunArguments {
-  std::string budget, disk, disk_bytes, plans, planning_share, planning_time, verify, summary, report, trace;
+  std::string budget, device, budgets, disk, disk_bytes, plans, planning_share, planning_time, verify, summary, report,
+      trace;
   bool no_pack = false;
   bool if_possible = false;
   std::vector<std::string> program;  // with its arguments
@@ -32,15 +34,17 @@ constexpr const char* summary = "run an unmodified LibTorch program inside a byt
 
 constexpr const char* description =
     "Starts the program with Reprise's library loaded into it. The program itself is not changed: its operators are "
-    "recorded, live bytes of LibTorch's CPU allocator stay within the budget, and its results stay the same, bit "
-    "for bit. Steps are found automatically: a step ends when backward is done and nothing that autograd saved is "
+    "recorded, live bytes of LibTorch's allocator for the place where its parameters are stay within the budget, and "
+    "its results stay the same, bit for bit. Steps are found automatically: a step ends when backward is done and "
+    "nothing that autograd saved is "
     "pending. A thread is watched from its first backward graph on.\n"
     "The program's output and exit code are its own. When it exits, a summary is printed on stderr. If the budget "
     "cannot be kept, the allocation that would pass it throws reprise::BudgetError, which ends most programs, with "
     "a message that names the bytes that are needed.\n"
     "Every option is also an environment variable, for schedulers that start programs themselves: set LD_PRELOAD to "
-    "the file that `reprise run --library` prints, and REPRISE_BUDGET, REPRISE_DISK, REPRISE_DISK_BYTES, "
-    "REPRISE_PLANS, REPRISE_PLANNING_SHARE, REPRISE_PLANNING_TIME, REPRISE_VERIFY, REPRISE_PACK (on, off), "
+    "the file that `reprise run --library` prints, and REPRISE_BUDGET, REPRISE_DEVICE, REPRISE_BUDGETS, "
+    "REPRISE_DISK, REPRISE_DISK_BYTES, REPRISE_PLANS, REPRISE_PLANNING_SHARE, REPRISE_PLANNING_TIME, REPRISE_VERIFY, "
+    "REPRISE_PACK (on, off), "
     "REPRISE_SUMMARY, REPRISE_REPORT, REPRISE_TRACE, "
     "REPRISE_IF_POSSIBLE. "
     "Processes without LibTorch are left alone.";
@@ -48,6 +52,8 @@ constexpr const char* description =
 constexpr const char* footer = R"(Examples:
   reprise run --budget 2GiB -- ./my_trainer --epochs 10
   reprise run --budget 2GiB --report page.html -- ./my_trainer
+  reprise run --budget 8GiB --device npu:0 -- ./my_trainer
+  reprise run --budgets npu:0=8GiB,cpu=2GiB -- ./my_trainer
   reprise run -- ./my_trainer                      # no limit: prints the memory it needed
   LD_PRELOAD=$(reprise run --library) REPRISE_BUDGET=2GiB mpirun -n 2 ./my_trainer
 
@@ -69,10 +75,20 @@ void add_options(CLI::App& command, RunArguments& arguments) {
   command.add_option("PROGRAM", arguments.program, "The program and its arguments, behind --.")->type_name("");
   command
       .add_option("--budget", arguments.budget,
-                  "The most bytes of LibTorch's CPU allocator that may be live: a number of bytes, or with a unit, "
+                  "The most bytes of LibTorch's allocator that may be live: a number of bytes, or with a unit, "
                   "as 2GiB or 500MB. Default: nothing is limited or forgotten, and the summary prints the memory "
                   "that was needed.")
       ->type_name("AMOUNT");
+  command
+      .add_option("--device", arguments.device,
+                  "The device whose bytes the budget limits, by LibTorch's name for it: cpu, npu:0. Whether its bytes "
+                  "can be counted shows when the program saves its first tensor for backward; if not, that is an "
+                  "error there. Default: the device of the parameters.")
+      ->type_name("DEVICE");
+  command
+      .add_option("--budgets", arguments.budgets,
+                  "Budgets of several devices at once, instead of --budget and --device. Plans are made for the first.")
+      ->type_name("DEVICE=AMOUNT,...");
   command
       .add_option("--disk", arguments.disk,
                   "Use the disk below the memory: values go to files in this folder, which has to exist, instead of "
@@ -130,6 +146,16 @@ void check_bytes(const char* option, const std::string& text) try {
   throw UsageError(fmt::format("{}: {}", option, error.what()));
 }
 
+void check_places(const RunArguments& arguments) try {
+  if (arguments.budgets.empty()) return;
+  if (!arguments.budget.empty() || !arguments.device.empty()) {
+    throw UsageError("--budgets has the budget of each device: it stands instead of --budget and --device");
+  }
+  (void)parse_place_budgets(arguments.budgets);
+} catch (const BadOption& error) {
+  throw UsageError(fmt::format("--budgets: {}", error.what()));
+}
+
 // An empty value leaves what the environment says already.
 void set(const char* name, const std::string& value) {
   if (!value.empty()) setenv(name, value.c_str(), 1);
@@ -143,6 +169,8 @@ void set_environment(const RunArguments& arguments, const std::filesystem::path&
   const char* const others = std::getenv("LD_PRELOAD");
   set("LD_PRELOAD", library.string() + (others && *others ? std::string(":") + others : ""));
   set("REPRISE_BUDGET", arguments.budget);
+  set("REPRISE_DEVICE", arguments.device);
+  set("REPRISE_BUDGETS", arguments.budgets);
   set("REPRISE_DISK", absolute(arguments.disk));
   set("REPRISE_DISK_BYTES", arguments.disk_bytes);
   // The program may go to another folder before it exits.
@@ -176,6 +204,7 @@ int run_program(const RunArguments& arguments) {
   if (arguments.program.empty()) throw UsageError("PROGRAM is missing; see reprise run --help");
   check_bytes("--budget", arguments.budget);
   check_bytes("--disk-bytes", arguments.disk_bytes);
+  check_places(arguments);
   for (const auto& file : {arguments.report, arguments.trace}) {
     if (!file.empty()) require_writable(file);
   }

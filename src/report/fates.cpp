@@ -43,7 +43,7 @@ std::vector<Story> stories_of(const Trace& trace, const Plan& plan, const Simula
     if (residence.origin == Residence::Origin::replay) {
       ++story.replays;
       const double all = static_cast<double>(brought[residence.begin]);
-      const double cost = costs[residence.begin + 1] - costs[residence.begin];
+      const double cost = trace.cost(plan.actions[residence.begin].target);
       if (all > 0) story.rebuild_cost += cost * static_cast<double>(bytes) / all;
     }
     if (residence.origin == Residence::Origin::get) ++story.gets;

@@ -98,6 +98,7 @@ std::string json_line(const Trace& trace, const Plan& plan, const Simulation& si
                {"gets", simulation.gets},
                {"replay_cost", simulation.replay_cost},
                {"tier_cost", simulation.tier_cost},
+               {"waited", simulation.waited},
                {"tier_peak_bytes", Json::object()},
                {"actions", plan.actions.size()}};
   for (std::size_t i = 0; i < plan.tiers.size(); ++i)

@@ -46,7 +46,8 @@ struct LayerBytes {
 // as for `layers_of`.
 [[nodiscard]] std::vector<Bytes> outside_the_budget(const Plan&, const Simulation&);
 
-// Returns, by action, the cost of all actions before it, and one number more: the cost of the plan.
+// Returns, by action of a valid plan, what the plan has cost when it comes to it, waiting included, and one number
+// more: the cost of the plan.
 [[nodiscard]] std::vector<double> costs_before(const Trace&, const Plan&);
 
 // Columns of a picture. Each is a stretch of time of equal length, with the layers of the action that has most bytes

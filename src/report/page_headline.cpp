@@ -58,11 +58,26 @@ std::string plan_tiles(const PageData& data) {
   return tiles;
 }
 
+// The first place is the one that everything else is about.
+std::string other_places(const Summary& summary) {
+  std::string tiles;
+  for (std::size_t i = 1; i < summary.places.size(); ++i) {
+    const PlaceSummary& place = summary.places[i];
+    const std::string budget = place.budget ? "of a budget of " + format_bytes(*place.budget) : "without a budget";
+    tiles += tile("Measured peak on " + html(place.device),
+                  bytes(fmt::format("measured_peak_of_place_{}_bytes", i), place.peak_last_step), budget);
+  }
+  return tiles;
+}
+
 std::string measured_tiles(const Summary& summary) {
-  std::string tiles = tile("Measured peak", bytes("measured_peak_bytes", summary.peak_last_step), "in the last step");
+  const bool on_cpu = summary.device == "cpu" && summary.places.size() < 2;
+  std::string tiles = tile("Measured peak" + (on_cpu ? "" : " on " + html(summary.device)),
+                           bytes("measured_peak_bytes", summary.peak_last_step), "in the last step");
   if (summary.peak > summary.peak_last_step) {
     tiles += tile("Highest peak", bytes("measured_highest_peak_bytes", summary.peak), "in any step");
   }
+  tiles += other_places(summary);
   tiles += tile("Steps", counted("steps", summary.steps),
                 summary.divergences > 0 ? count(static_cast<std::size_t>(summary.divergences), "divergence") : "");
   tiles += tile("Measured overhead", number("measured_overhead", summary.overhead(), percent(summary.overhead())),

@@ -1,4 +1,6 @@
 // The page's numbers for programs, and for the script that shows details under the pointer.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -79,6 +81,9 @@ std::string page_numbers(const PageData& data) {
     json["summary"] = Json::parse(json_line(shown));
     json["measured_peak_bytes"] = summary->peak_last_step;
     json["measured_highest_peak_bytes"] = summary->peak;
+    for (std::size_t i = 1; i < summary->places.size(); ++i) {
+      json[fmt::format("measured_peak_of_place_{}_bytes", i)] = summary->places[i].peak_last_step;
+    }
     json["measured_overhead"] = summary->overhead();
     json["steps"] = summary->steps;
     json["followed_plan"] = summary->followed_plan;

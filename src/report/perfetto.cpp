@@ -90,17 +90,23 @@ class EventWriter {
 }  // namespace
 
 std::string to_perfetto(const Trace& trace, const Plan& plan) {
-  const Simulation simulation = simulate(trace, plan, {.record_residences = true});
+  const Simulation simulation = simulate(trace, plan, {.record_residences = true, .record_times = true});
   if (simulation.broken) throw BadInput("", "plan", simulation.broken->sentence);
-  const std::vector<double> costs = costs_before(trace, plan);
+  const std::vector<double>& costs = simulation.times;
   const std::vector<Bytes> on_disk = outside_the_budget(plan, simulation);
   const bool with_disk = std::any_of(on_disk.begin(), on_disk.end(), [](Bytes bytes) { return bytes > 0; });
   EventWriter events(trace, with_disk);
   bool begun = false;
   events.count("budget", 0, plan.budget);
+  auto transfer = simulation.transfers.begin();
   for (std::size_t i = 0; i < plan.actions.size(); ++i) {
     const Action& action = plan.actions[i];
-    events.add(plan, action, costs[i], costs[i + 1] - costs[i]);
+    if (transfer != simulation.transfers.end() && transfer->action == i) {  // when its tier does it
+      events.add(plan, action, transfer->begin, transfer->end - transfer->begin);
+      ++transfer;
+    } else {
+      events.add(plan, action, costs[i], costs[i + 1] - costs[i]);
+    }
     // What is dropped in front of everything is not held against the budget, so it is not shown either.
     begun = begun || action.kind != Action::Kind::drop;
     if (!begun) continue;

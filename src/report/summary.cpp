@@ -29,7 +29,8 @@ std::string cpu_time(double seconds) {
 std::string headline(const Summary& summary) {
   const std::string name = summary.name.empty() ? "session" : printable(summary.name);
   const std::string steps = summary.steps > 0 ? counted(summary.steps, "step") : "no step yet";
-  const std::string where = summary.device == "cpu" ? "" : " on " + printable(summary.device);
+  const bool said = summary.device != "cpu" || summary.places.size() > 1;
+  const std::string where = said ? " on " + printable(summary.device) : "";
   if (!summary.budget) return fmt::format("{}: {}, no budget{}\n", name, steps, where);
   return fmt::format("{}: {}, a budget of {}{}\n", name, steps, format_bytes(*summary.budget), where);
 }
@@ -41,6 +42,19 @@ std::string peaks(const Summary& summary) {
   if (summary.peak_if_kept) {
     text += line("", fmt::format("{} if nothing were forgotten: {} of that", format_bytes(*summary.peak_if_kept),
                                  share_of(summary.peak_last_step, *summary.peak_if_kept)));
+  }
+  return text;
+}
+
+// Of a session with one place, everything else is about it.
+std::string places(const Summary& summary) {
+  std::string text;
+  if (summary.places.size() < 2) return text;
+  for (const PlaceSummary& place : summary.places) {
+    const std::string budget = place.budget ? "of a budget of " + format_bytes(*place.budget) : "without a budget";
+    text += line(text.empty() ? "places" : "",
+                 fmt::format("{}: a peak of {} {}, {} forgotten", printable(place.device),
+                             format_bytes(place.peak_last_step), budget, format_bytes(place.forgotten_last_step)));
   }
   return text;
 }
@@ -185,7 +199,8 @@ double Summary::overhead() const {
 std::string to_text(const Summary& summary) {
   std::string text = headline(summary);
   if (summary.steps > 0) {
-    text += peaks(summary) + forgotten(summary) + work(summary) + plan(summary) + divergences(summary);
+    text +=
+        peaks(summary) + places(summary) + forgotten(summary) + work(summary) + plan(summary) + divergences(summary);
     if (summary.verified > 0) text += line("verified", counted(summary.verified, "value") + ", bit for bit");
     text += kept(summary) + outside_the_budget(summary);
   }

@@ -22,10 +22,20 @@ std::string json_line(const Summary& summary) {
   for (const KeptOperator& op : summary.kept) {
     kept.push_back({{"op", op.op}, {"why", op.why}, {"values", op.values}, {"bytes", op.bytes}});
   }
+  Json places = Json::array();
+  for (const PlaceSummary& place : summary.places) {
+    places.push_back({{"device", place.device},
+                      {"budget_bytes", or_null(place.budget)},
+                      {"live_bytes", place.live},
+                      {"peak_last_step_bytes", place.peak_last_step},
+                      {"peak_bytes", place.peak},
+                      {"forgotten_last_step_bytes", place.forgotten_last_step}});
+  }
   const Json json = {{"name", summary.name},
                      {"steps", summary.steps},
                      {"budget_bytes", or_null(summary.budget)},
                      {"device", summary.device},
+                     {"places", std::move(places)},
                      {"live_bytes", summary.live},
                      {"peak_last_step_bytes", summary.peak_last_step},
                      {"peak_bytes", summary.peak},

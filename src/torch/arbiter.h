@@ -17,8 +17,9 @@
 #include <c10/core/Storage.h>
 #include <c10/util/SmallVector.h>
 
+#include <atomic>
 #include <memory>
-#include <mutex>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -26,20 +27,61 @@ namespace reprise::internal {
 
 class Arbiter {
  public:
-  Arbiter();
-  ~Arbiter();
+  // As std::mutex, and a few instructions long where nobody waits.
+  class Mutex {
+   public:
+    [[nodiscard]] bool try_lock() {
+      int found = free;
+      return state_.compare_exchange_strong(found, taken, std::memory_order_acquire, std::memory_order_relaxed);
+    }
+    void lock() {
+      if (try_lock()) return;
+      while (state_.exchange(waited_for, std::memory_order_acquire) != free) {
+        state_.wait(waited_for, std::memory_order_relaxed);
+      }
+    }
+    void unlock() {
+      if (state_.exchange(free, std::memory_order_release) == waited_for) state_.notify_one();
+    }
+
+   private:
+    static constexpr int free = 0, taken = 1, waited_for = 2;  // by others, perhaps
+    std::atomic<int> state_ = free;
+  };
+
+  // An operator takes it several times, so this is short where it is free.
+  Arbiter() {
+    Arbiter*& here = outermost_;
+    if (here) return;
+    if (!mutex_.try_lock()) wait();
+    here = this;
+    taken_ = &here;
+  }
+  ~Arbiter() {
+    if (!taken_) return;
+    *taken_ = nullptr;
+    mutex_.unlock();
+    // What was put aside is dropped with the members, which may take the lock again.
+  }
   Arbiter(const Arbiter&) = delete;
   Arbiter& operator=(const Arbiter&) = delete;
 
   // How to wait for it where it is not free: nullptr, the default, just waits. Somebody may hold it who needs a lock of
   // another language's, which whoever waits may have in hand; that language's binding knows how to let go of it.
-  static void wait_with(void (*)(std::mutex&));
+  static void wait_with(void (*)(Mutex&));
 
   // Whether this thread holds it.
-  [[nodiscard]] static bool held();
+  [[nodiscard]] static bool held() { return outermost_ != nullptr; }
 
   // Drops the handle as soon as this thread does not hold the arbiter: at once if it does not.
-  static void discard(c10::Storage);
+  static void discard(c10::Storage&& storage) {
+    if (!storage) return;
+    if (Arbiter* const holder = outermost_) {
+      holder->discarded_.push_back(std::move(storage));
+    } else {
+      storage = c10::Storage();
+    }
+  }
   // The same for anything else that may have such handles in it.
   template <class T>
   static void discard_all(T&& things) {
@@ -56,8 +98,17 @@ class Arbiter {
   static void unlock_after_fork();
 
  private:
+  static void wait();
   static void put_aside(std::shared_ptr<void>);
 
+  // Constant from the start and never destroyed: tensors are made before main and outlive it.
+  static_assert(std::is_trivially_destructible_v<Mutex>);
+  static constinit Mutex mutex_;
+  static std::atomic<void (*)(Mutex&)> wait_for_;
+  // The one that took the lock on this thread; a pointer, which is there as long as the thread is.
+  static constinit thread_local Arbiter* outermost_;
+
+  Arbiter** taken_ = nullptr;                          // the pointer of this thread, if this one took the lock
   c10::SmallVector<c10::Storage, 4> discarded_;        // of the outermost one
   std::vector<std::shared_ptr<void>> discarded_more_;  // likewise
 };

@@ -101,8 +101,7 @@ class ArgumentWriter {
 }  // namespace
 
 bool is_constant(const c10::IValue& input) {
-  if (input.isTensor())
-    return !input.toTensor().defined() || input.toTensor().unsafeGetTensorImpl()->is_wrapped_number();
+  if (input.isTensor()) return is_constant(input.toTensor());
   if (!input.isList() || input.isTensorList() || input.isOptionalTensorList()) {
     return !input.isTensorList() && !input.isOptionalTensorList();
   }

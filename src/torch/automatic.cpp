@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "torch/arbiter.h"
+#include "torch/session_places.h"
 #include "torch/session_state.h"
 #include "torch/thread_state.h"
 
@@ -43,6 +44,10 @@ Watched& session_for_new_thread(Everything& all) {
   return taken_over;
 }
 
+void raise_peak(PlaceSummary& place, const PlaceSummary& seen) {
+  place.peak = std::max(place.peak, seen.peak);
+}
+
 // What a thread has of it. A thread that is about to end closes its step and gives its session back.
 struct Here {
   Watched* watched = nullptr;
@@ -67,6 +72,11 @@ Here::~Here() {
 }  // namespace
 
 void begin(const SessionOptions& options) {
+  check_form_of_budgets(options);
+  SessionOptions without_devices = options;
+  without_devices.device.clear();
+  without_devices.budgets.clear();
+  { const Session probe(std::move(without_devices)); }
   auto* const all = new Everything;
   all->options = options;
   everything.store(all, std::memory_order_release);
@@ -84,9 +94,13 @@ void meet_thread() {
   ThreadState& thread = this_thread();
   thread.period_ended = end_step;
   if (!thread.source) return;  // without a budget, most steps are not recorded
+  thread.met_inside = true;
+  if (has_no_place(thread)) {
+    thread.seeks_place = SeeksPlace::in_the_middle;
+    return;
+  }
   const Arbiter lock;
   thread.recording = thread.step->begin_period_in_the_middle();
-  thread.met_inside = true;
 }
 
 void end_step() {
@@ -115,11 +129,18 @@ std::optional<Outcome> outcome() {
   const Summary now = most->session.summary();
   result.summary.peak = std::max(result.summary.peak, now.peak);
   result.summary.live = now.live;
+  for (std::size_t i = 0; i < std::min(result.summary.places.size(), now.places.size()); ++i) {
+    result.summary.places[i].live = now.places[i].live;
+    raise_peak(result.summary.places[i], now.places[i]);
+  }
   result.summary.resident = now.resident;
   for (const auto& one : all->sessions) {
     if (one.get() == most) continue;
     const Summary& other = one->summary;
     result.summary.peak = std::max(result.summary.peak, other.peak);
+    for (std::size_t i = 0; i < std::min(result.summary.places.size(), other.places.size()); ++i) {
+      raise_peak(result.summary.places[i], other.places[i]);
+    }
     result.summary.steps += other.steps;
     result.summary.traces += other.traces;
     result.summary.plans += other.plans;

@@ -16,7 +16,8 @@
 
 namespace reprise::internal::automatic {
 
-// From now on, for all threads. Only once in a process.
+// From now on, for all threads. Only once in a process. Throws what a session would complain about, but for devices:
+// libraries of theirs may not be there yet, and the first thread that is met looks for them.
 void begin(const SessionOptions& options);
 
 [[nodiscard]] bool is_on();

@@ -10,6 +10,7 @@
 #include "torch/libtorch_versions.h"
 #include "torch/recorder.h"
 #include "torch/saved.h"
+#include "torch/session_state.h"
 #include "torch/thread_state.h"
 #include "torch/writes.h"
 
@@ -77,12 +78,14 @@ class WatchedEngine final : public libtorch::EngineInFront {
       if (here.source) return std::make_unique<HooksOfTheProgram>(std::move(theirs));
       return theirs;
     }
+    if (here.seeks_place == SeeksPlace::second) here.step->check_places();
     if (!here.recording) {
       automatic::meet_thread();
       return nullptr;
     }
     // A forward inside of backward (a checkpoint that runs again): nobody records it, so it saves as it always does.
     if (here.recording->in_backward() && !here.operators) return nullptr;
+    if (here.recording->rules().is_capturing()) return nullptr;  // nor that
     return std::make_unique<SavedHook>();
   }
 
@@ -128,7 +131,7 @@ struct BackwardRun::Inside {
 BackwardRun::BackwardRun(bool create_graph) : inside_(std::make_unique<Inside>()) {
   inside_->recording = this_thread().recording;
   const auto& recording = inside_->recording;
-  if (recording && !recording->rules().place().is_cpu()) inside_->on_this_thread.emplace();
+  if (recording && recording->rules().accelerator()) inside_->on_this_thread.emplace();
   if (recording && !recording->in_backward()) inside_->in_backward.emplace(recording, create_graph);
   if (!create_graph) inside_->watch.emplace();  // else everything is recorded
 }

@@ -33,6 +33,7 @@ void drop(c10::intrusive_ptr<c10::StorageImpl> storage) {
 
 void Bindings::clear() {
   for (const Binding& binding : all_) {
+    if (binding.storage.expired()) continue;
     auto storage = binding.storage.lock();
     if (!storage) continue;
     meter::Header* const header = meter::header_of(*storage);
@@ -43,11 +44,7 @@ void Bindings::clear() {
   elsewhere_.clear();
 }
 
-Id Bindings::find(c10::StorageImpl* storage) const {
-  if (const meter::Header* const header = meter::header_of(*storage)) {
-    if (header->tag.recording == number_) return header->tag.value;
-  }
-  if (elsewhere_.empty()) return no_value;
+Id Bindings::find_elsewhere(c10::StorageImpl* storage) const {
   const auto found = elsewhere_.find(storage);
   if (found == elsewhere_.end()) return no_value;
   // While the value refers to the storage, no other one can have its address.
@@ -114,11 +111,6 @@ void Bindings::expect(Id value, const libtorch::Version& version, std::uint32_t 
 void Bindings::expect_present(Id value, const at::Tensor& tensor) {
   const libtorch::Version& version = libtorch::version_of(tensor);
   if (version.enabled()) expect(value, version, version.current_version());
-}
-
-bool Bindings::written_unseen(Id value) const {
-  const Binding& binding = all_[value];
-  return binding.version.enabled() && binding.version.current_version() != binding.expected_version;
 }
 
 void Bindings::renumber(std::size_t from, std::size_t to) {

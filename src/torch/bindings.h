@@ -31,7 +31,11 @@ class Bindings {
   void clear();
 
   // The value that this storage holds, as far as is known here.
-  [[nodiscard]] Id find(c10::StorageImpl*) const;
+  [[nodiscard]] Id find(c10::StorageImpl* storage) const {
+    const meter::Header* const header = meter::header_of(*storage);
+    if (header && header->tag.recording == number_) return header->tag.value;
+    return elsewhere_.empty() ? no_value : find_elsewhere(storage);
+  }
   // Binds a storage that is bound to no other value here. Tracked: the meter is not to count it among the other bytes.
   void bind(c10::StorageImpl*, Id value, bool tracked);
   void unbind(c10::StorageImpl*);
@@ -48,7 +52,10 @@ class Bindings {
   void expect_present(Id value, const at::Tensor&);
   void expect_nothing(Id value) { all_[value].version = libtorch::Version(); }
   // The counter of the tensor that it was found in has seen another write.
-  [[nodiscard]] bool written_unseen(Id value) const;
+  [[nodiscard]] bool written_unseen(Id value) const {
+    const Binding& binding = all_[value];
+    return binding.version.enabled() && binding.version.current_version() != binding.expected_version;
+  }
 
   // The values from `from` on are numbered from `to` on.
   void renumber(std::size_t from, std::size_t to);
@@ -59,6 +66,8 @@ class Bindings {
     libtorch::Version version;
     std::uint32_t expected_version = 0;
   };
+
+  [[nodiscard]] Id find_elsewhere(c10::StorageImpl*) const;
 
   std::uint32_t number_ = 0;
   std::vector<Binding> all_;                             // by value

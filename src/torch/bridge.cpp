@@ -14,6 +14,11 @@ namespace {
 constexpr const char* name_of_packed = "packed";
 constexpr const char* name_of_disk = "disk";
 
+// At the place that plans are made for.
+Bytes planned_bytes(const RecordedValue& value) {
+  return value.place == 0 ? value.bytes : 0;
+}
+
 // The tier of this name in a plan, which may be another program's.
 Id tier_of(const Plan& plan, const char* name) {
   const auto found =
@@ -54,7 +59,7 @@ void Bridge::add_values(const Period& period) {
       value_of_[output.value] = static_cast<Id>(trace_.values.size());
       recorded_.push_back(output.value);
       Value value;
-      value.bytes = recorded.bytes;
+      value.bytes = planned_bytes(recorded);
       value.maker = 0;  // below
       value.held = Stretch{made, released_[output.value]};
       trace_.values.push_back(value);
@@ -149,9 +154,9 @@ void Bridge::add_moments(const Period& period) {
       const RecordedValue& value = recipes.values[output.value];
       if (value.maker != op) continue;
       if (output.write < 0) {
-        made += value.bytes;
+        made += planned_bytes(value);
       } else if (recipes.writes_of(op)[output.write].before == no_value) {
-        taken += value.bytes;
+        taken += planned_bytes(value);
       }
     }
     moment.other = std::max<Bytes>(0, moment.other - taken);
@@ -164,7 +169,7 @@ void Bridge::add_moments(const Period& period) {
   for (Id op = 0; op < static_cast<Id>(recipes.operators.size()); ++op) {
     if (!chains_.goes_on(op)) continue;
     const Id next = chains_.next(op);
-    const Bytes bytes = recipes.values[recipes.outputs_of(op)[0].value].bytes;
+    const Bytes bytes = planned_bytes(recipes.values[recipes.outputs_of(op)[0].value]);
     const Id until = seen.moment_of[next] - (chains_.goes_on(next) ? 0 : 1);
     for (Id m = seen.moment_of[op] + 1; m <= until; ++m) trace_.moments[m].other += bytes;
   }

@@ -2,6 +2,7 @@
 //
 // The trace has one moment for each operator and each event; an event that needs bytes of its own while it runs is an
 // operator that makes nothing and runs once. Values are those that can be rebuilt; everything else is other bytes.
+// Bytes are those of the first place of the session: values elsewhere take none, and are kept for nothing.
 // Operators of a chain in place (in_place_chains.h) are one operator of the trace.
 #pragma once
 

@@ -20,6 +20,7 @@ namespace {
 bool is_recorded_for_replay(ThreadState& here) {
   if (!here.source) return false;
   begin_period_if_over();
+  if (!here.recording) return false;
   const Arbiter lock;
   return here.recording->values().may_forget() || here.recording->plan();
 }
@@ -47,6 +48,7 @@ CheckpointRegion::CheckpointRegion(CheckpointSite& site) {
   before_ = std::make_unique<RegionBefore>();
   before_->forgotten = regions().forgotten;
   if (!is_recorded_for_replay(here)) {
+    site.site_->look_for_places();
     before_->site = site.site_;
     before_->exceptions = std::uncaught_exceptions();
     before_->watched = here.operators.has_value();

@@ -9,6 +9,7 @@
 
 #include "reprise/trace/error.h"
 #include "torch/error_door.h"
+#include "torch/libtorch.h"
 
 namespace reprise::internal {
 namespace {
@@ -18,24 +19,6 @@ constexpr std::uint8_t priority = 100;  // the present one's is lower
 
 Bytes counted(std::size_t n) {
   return static_cast<Bytes>((n + unit - 1) / unit * unit);
-}
-
-[[noreturn]] void fail(c10::DeviceType type, const std::string& why) {
-  throw BadOption("[session] option device: the bytes of '" + c10::DeviceTypeName(type, true) +
-                  "' cannot be counted, because " + why);
-}
-
-std::size_t count_devices(c10::DeviceType type) {
-  if (!c10::impl::hasDeviceGuardImpl(type)) fail(type, "this LibTorch has no such device");
-  const auto count = c10::impl::VirtualGuardImpl(type).deviceCount();
-  if (count <= 0) fail(type, "there is no such device");
-  return static_cast<std::size_t>(count);
-}
-
-libtorch::AllocatorInFront::Below* find_below(c10::DeviceType type) try {
-  return libtorch::AllocatorInFront::below_of(type);
-} catch (const c10::Error&) {  // there is none
-  return nullptr;
 }
 
 }  // namespace
@@ -48,20 +31,42 @@ CountedAllocator::CountedAllocator(Below& below, c10::DeviceType type, std::size
   }
 }
 
+libtorch::AllocatorInFront::Below* CountedAllocator::find_below(c10::DeviceType type) try {
+  return below_of(type);
+} catch (const c10::Error&) {  // there is none
+  return nullptr;
+}
+
+void CountedAllocator::refuse(c10::DeviceType type, const std::string& why) {
+  throw BadOption("[session] option device: the bytes of '" + c10::DeviceTypeName(type, true) +
+                  "' cannot be counted, because " + why);
+}
+
+std::size_t CountedAllocator::count_devices(c10::DeviceType type) {
+  if (!c10::impl::hasDeviceGuardImpl(type)) refuse(type, "this LibTorch has no such device");
+  const auto count = c10::impl::VirtualGuardImpl(type).deviceCount();
+  if (count <= 0) refuse(type, "there is no such device");
+  return static_cast<std::size_t>(count);
+}
+
+void CountedAllocator::expect_to_be_asked() const {
+  if (!in_charge()) refuse(type_, "its allocator does not let another one stand in front of it");
+  if (!far::find(at::empty({1}, at::TensorOptions().device(type_)).storage().data_ptr())) {
+    refuse(type_, "its tensors are not allocated by the allocator that LibTorch has for it");
+  }
+}
+
 CountedAllocator& CountedAllocator::stand_in_front(c10::DeviceType type) {
   const std::size_t devices = count_devices(type);
   Below* const below = find_below(type);
-  if (!below) fail(type, "its allocator is none that another one could stand in front of");
+  if (!below) refuse(type, "its allocator is none that another one could stand in front of");
   {
     const c10::DataPtr trial = below->allocate(1);
-    if (trial.get() != trial.get_context()) fail(type, "its allocator hides the addresses of its memory");
+    if (trial.get() != trial.get_context()) refuse(type, "its allocator hides the addresses of its memory");
   }
   auto& made = *new CountedAllocator(*below, type, devices);  // never destroyed: LibTorch has it from now on
   c10::SetAllocator(type, &made, priority);
-  if (!made.in_charge()) fail(type, "its allocator does not let another one stand in front of it");
-  if (!far::find(at::empty({1}, at::TensorOptions().device(type)).storage().data_ptr())) {
-    fail(type, "its tensors are not allocated by the allocator that LibTorch has for it");
-  }
+  made.expect_to_be_asked();
   return made;
 }
 
@@ -72,22 +77,37 @@ c10::DeleterFnPtr CountedAllocator::raw_deleter() const {
 // ---- allocating ----------------------------------------------------------------------------------------------------
 
 c10::DataPtr CountedAllocator::allocate(std::size_t n) {
-  if (n == 0) return below().allocate(0);
+  return allocate(n, [&] { return Given{below().allocate(n)}; });
+}
+
+// What the allocator below counts beyond what was wanted (a rest) is known when it has given the memory. If there is no
+// room for that, it gets its memory back, and is asked again once there is.
+c10::DataPtr CountedAllocator::allocate(std::size_t n, AskBelow ask) {
+  if (n == 0) return ask().memory;
   const c10::DeviceIndex device = c10::impl::VirtualGuardImpl(type_).getDevice().index();
   FarMeter& of_device = meter(device);
   of_device.begin_allocation();
   const Bytes bytes = counted(n);
   return through_error_door([&] {
-    const Bytes now = reserve(device, bytes);
-    c10::DataPtr memory = from_below(device, n, bytes);
-    of_device.allocated(now);
-    far::adopt(memory, bytes, of_device);
-    return memory;
+    for (Bytes rest = 0;;) {
+      const Bytes now = reserve(device, bytes + rest);
+      Given given = from_below(device, ask, bytes + rest);
+      const Bytes beyond = std::max(given.bytes, bytes) - (bytes + rest);
+      if (beyond <= 0 || of_device.charge(beyond)) {
+        if (beyond < 0) of_device.freed(-beyond);
+        of_device.allocated(now + beyond);
+        far::adopt(given.memory, bytes, rest + beyond, of_device);
+        return std::move(given.memory);
+      }
+      given.memory.clear();
+      of_device.freed(bytes + rest);
+      rest += beyond;
+    }
   });
 }
 
 // What is waiting comes back only when the allocator below is asked for something, or empties its cache; the latter
-// waits for the device.
+// waits for the device, which nobody may while a graph is captured.
 Bytes CountedAllocator::reserve(c10::DeviceIndex device, Bytes bytes) {
   FarMeter& of_device = meter(device);
   settle(device);
@@ -96,7 +116,7 @@ Bytes CountedAllocator::reserve(c10::DeviceIndex device, Bytes bytes) {
     const ErrorsStayInside inside;
     now = of_device.reserve(bytes);
   } catch (const BudgetError&) {
-    if (of_device.waiting() == 0) throw;
+    if (of_device.waiting() == 0 || libtorch::is_capturing(c10::Device(type_, device))) throw;
     emptyCache({0, 0});
     settle(device);
     now = of_device.reserve(bytes);
@@ -106,11 +126,11 @@ Bytes CountedAllocator::reserve(c10::DeviceIndex device, Bytes bytes) {
                                              ", ", of_device.live(), " live, limit ", of_device.limit()));
 }
 
-c10::DataPtr CountedAllocator::from_below(c10::DeviceIndex device, std::size_t n, Bytes bytes) {
+CountedAllocator::Given CountedAllocator::from_below(c10::DeviceIndex device, AskBelow ask, Bytes bytes) {
   FarMeter& of_device = meter(device);
   for (;;) {
     try {
-      return below().allocate(n);
+      return ask();
     } catch (const c10::OutOfMemoryError& error) {
       if (of_device.press_further(bytes)) continue;
       of_device.freed(bytes);

@@ -1,6 +1,7 @@
 #include "torch/counters.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace reprise::internal {
 namespace {
@@ -9,7 +10,13 @@ constexpr std::size_t divergences_told = 10;
 
 }  // namespace
 
+Counters::Counters(std::string name_of_session, std::size_t places) {
+  numbers_.name = std::move(name_of_session);
+  numbers_.places.resize(places);
+}
+
 void Counters::step_begins() {
+  for (PlaceSummary& place : numbers_.places) place.forgotten_last_step = 0;
   kept_.clear();
   unmetered_.clear();
   numbers_.forgotten_last_step = numbers_.packed_last_step = numbers_.packed_to_last_step = 0;
@@ -18,12 +25,20 @@ void Counters::step_begins() {
   numbers_.replay_seconds = numbers_.pack_seconds = 0;
 }
 
-void Counters::step_ends(double seconds, Bytes peak, bool followed_plan) {
+void Counters::step_ends(double seconds, std::span<const Bytes> peaks, bool followed_plan) {
   ++numbers_.steps;
   numbers_.step_seconds = seconds;
-  numbers_.peak_last_step = peak;
-  numbers_.peak = std::max(numbers_.peak, peak);
+  for (std::size_t i = 0; i < peaks.size(); ++i) {
+    PlaceSummary& place = numbers_.places[i];
+    place.peak_last_step = peaks[i];
+    place.peak = std::max(place.peak, peaks[i]);
+  }
   numbers_.followed_plan = followed_plan;
+}
+
+void Counters::forgotten(PlaceIndex place, Bytes bytes) {
+  numbers_.forgotten_last_step += bytes;
+  numbers_.places[place].forgotten_last_step += bytes;
 }
 
 void Counters::packed(Bytes plain, Bytes packed) {

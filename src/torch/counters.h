@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <unordered_map>
 
@@ -12,12 +13,13 @@ namespace reprise::internal {
 
 class Counters {
  public:
-  explicit Counters(std::string name_of_session) { numbers_.name = std::move(name_of_session); }
+  Counters(std::string name_of_session, std::size_t places);
 
   void step_begins();
-  void step_ends(double seconds, Bytes peak, bool followed_plan);
+  // `peaks` by place.
+  void step_ends(double seconds, std::span<const Bytes> peaks, bool followed_plan);
 
-  void forgotten(Bytes bytes) { numbers_.forgotten_last_step += bytes; }
+  void forgotten(PlaceIndex, Bytes);
   void packed(Bytes plain, Bytes packed);
   void packing(double microseconds);
   // For values from disk.

@@ -14,9 +14,9 @@ Choice Course::choice_of(Id value) const {
   return maker == no_operator ? Choice::decide : recipes_->operators[maker].choice;
 }
 
-Id Course::add_value(Bytes bytes, Id maker) {
+Id Course::add_value(Bytes bytes, Id maker, PlaceIndex place) {
   const Id id = static_cast<Id>(values());
-  (following_ || sealed_ ? extra_ : recipes_->values).push_back({bytes, maker});
+  (following_ || sealed_ ? extra_ : recipes_->values).push_back({.bytes = bytes, .maker = maker, .place = place});
   return id;
 }
 

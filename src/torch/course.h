@@ -36,7 +36,7 @@ class Course {
   }
   // What the policy says about it.
   [[nodiscard]] Choice choice_of(Id value) const;
-  [[nodiscard]] Id add_value(Bytes, Id maker);
+  [[nodiscard]] Id add_value(Bytes, Id maker, PlaceIndex = 0);
   // It was rebuilt and found to be the same bits.
   void mark_verified(Id value);
   // It has bytes that nobody wrote.

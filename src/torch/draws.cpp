@@ -10,6 +10,7 @@
 #include "torch/arbiter.h"
 #include "torch/interception.h"
 #include "torch/libtorch_versions.h"
+#include "torch/undo.h"
 
 namespace reprise::internal::draws {
 namespace {
@@ -85,6 +86,7 @@ thread_local bool draws_from_device = false;
 class Watcher {
  public:
   static void call(const c10::OperatorHandle& op, c10::DispatchKeySet below, torch::jit::Stack* stack) {
+    if (Undo* const undo = Undo::of_this_thread(); undo && !player && !under_way) tell(*undo, generator_in(op, *stack));
     if ((!recorder && !player) || draws_from_device || libtorch::python_is_below(below)) {
       return op.redispatchBoxed(below, stack);
     }
@@ -124,6 +126,10 @@ class Watcher {
   }
 
  private:
+  // The default generator is known to it.
+  static void tell(Undo& undo, const c10::IValue* given) {
+    if (given && given->isGenerator()) undo.before_draw(given->toGenerator());
+  }
   static void lose_draw() {
     for (Recorder* one = recorder; one; one = one->outer_) one->incomplete_ = true;
   }

@@ -57,10 +57,11 @@ std::string sentence(const BudgetError::Facts& facts) {
   if (facts.floor) {
     text += "; no plan can do with less than " + exact(*facts.floor) + ", because of " + printable(facts.floor_set_by);
   }
+  if (!facts.not_repeated.empty()) return text + ". " + facts.not_repeated;
   if (!facts.smallest_feasible && !facts.floor) {
     text +=
         "; no plan has been made for this step yet, so it is not known which budget will do: Session::measure finds "
-        "out without the memory";
+        "out without the memory, and Session::run plans a step that does not fit and runs it again";
   }
   return text;
 }

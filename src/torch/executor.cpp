@@ -1,9 +1,11 @@
 #include "torch/executor.h"
 
 #include <span>
+#include <string>
 
 #include "torch/arbiter.h"
 #include "torch/far_fingerprints.h"
+#include "torch/follower.h"
 #include "torch/replayer.h"
 
 namespace reprise::internal {
@@ -60,6 +62,16 @@ void execute(Recording& recording, const Script& script, std::span<const Script:
   if (const auto& period = recording.period(); period && !period->given) period->drop_plan();
 }
 
+// Whether this moment is the one that the script was made for, if its recipe was written only now.
+bool is_expected(const Recording& recording, const Script& script, Id moment) {
+  if (script.recipes.empty() || recording.course().following()) return true;
+  const auto& moments = recording.journal().seen().moments;
+  if (static_cast<std::size_t>(moment) >= moments.size()) return false;
+  const Id op = moments[moment].op;
+  if (op == no_operator) return script.recipes[moment] == 0;
+  return script.recipes[moment] == recording.course().recipes().fingerprint_of(op);
+}
+
 }  // namespace
 
 void execute_before(Recording& recording, Id moment) {
@@ -74,6 +86,11 @@ void execute_after(Recording& recording, Id moment) {
   PlanRun* const plan = recording.plan();
   if (!plan || moment >= plan->script()->moments()) return;
   const std::shared_ptr<const Script> script = plan->script();
+  if (!is_expected(recording, *script, moment)) {
+    const Arbiter lock;
+    diverge(recording, "moment " + std::to_string(moment) + " is not what it was in the rehearsal");
+    return;
+  }
   execute(recording, *script, script->steps_after(moment));
 }
 

@@ -49,20 +49,40 @@ std::vector<Unread> take_unread(Recording& r) {
   return all;
 }
 
-}  // namespace
+void read(Recording& r, const Unread& unread) {
+  libtorch::use_here(unread.contents, unread.made_on);
+  for (const View& view : unread.views) {
+    const Fingerprint seen = fingerprint(unread.contents, view);
+    const Arbiter lock;
+    for (SavedTensor* const saved : waiting_for(r, unread.contents.unsafeGetStorageImpl())) {
+      if (saved->view == view) saved->fingerprint = seen;
+    }
+  }
+}
 
-void read_fingerprints(Recording& r) {
-  if (r.rules().place().is_cpu()) return;
+// Returns what was thrown first. Waiting for a device throws what went wrong there, and perhaps only once: those who
+// ask for the values get it.
+std::exception_ptr read_all(Recording& r) {
+  if (!r.rules().accelerator() || r.rules().is_capturing()) return nullptr;
+  std::exception_ptr first;
   for (const Unread& unread : take_unread(r)) {
-    libtorch::use_here(unread.contents, unread.made_on);
-    for (const View& view : unread.views) {
-      const Fingerprint seen = fingerprint(unread.contents, view);
+    try {
+      read(r, unread);
+    } catch (...) {
+      if (!first) first = std::current_exception();
       const Arbiter lock;
       for (SavedTensor* const saved : waiting_for(r, unread.contents.unsafeGetStorageImpl())) {
-        if (saved->view == view) saved->fingerprint = seen;
+        saved->unread = std::current_exception();
       }
     }
   }
+  return first;
+}
+
+}  // namespace
+
+void read_fingerprints(Recording& r) {
+  (void)read_all(r);
 }
 
 void read_fingerprints(const Meter& meter) {
@@ -71,11 +91,15 @@ void read_fingerprints(const Meter& meter) {
   {
     const Arbiter lock;
     for (Recording* const one : process().recordings().all()) {
-      if (&one->rules().place().meter() != &meter) continue;
+      if (one->rules().place_of(meter) == nowhere) continue;
       if (auto recording = one->weak_from_this().lock()) recordings.push_back(std::move(recording));  // else it ends
     }
   }
-  for (const auto& recording : recordings) read_fingerprints(*recording);
+  std::exception_ptr first;
+  for (const auto& recording : recordings) {
+    if (const auto thrown = read_all(*recording); !first) first = thrown;
+  }
+  if (first) std::rethrow_exception(first);
 }
 
 }  // namespace reprise::internal

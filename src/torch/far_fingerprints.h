@@ -7,7 +7,9 @@
 
 namespace reprise::internal {
 
-// Of one recording, or of all whose place has this meter. Frees what was held. Not under the lock.
+// Of one recording, or of all that have the place of this meter. Frees what was held. Not under the lock. What the
+// device throws is thrown again where the value is asked for (SavedTensor::unread), because LibTorch's callbacks
+// swallow errors; by the second one at once, too.
 void read_fingerprints(Recording&);
 void read_fingerprints(const Meter&);
 

@@ -21,7 +21,10 @@ struct Block : meter::Header {
   void* address = nullptr;
   c10::Device device{c10::DeviceType::CPU};
   c10::DeleterFnPtr free_below = nullptr;
+  Bytes rest = 0;
   std::atomic<bool> shared = false;
+
+  [[nodiscard]] Bytes counted() const { return bytes + rest; }
 };
 
 // Blocks have addresses of their own, which do not change. Several maps, so that threads seldom meet.
@@ -38,11 +41,12 @@ class Table {
     const std::scoped_lock lock(part.mutex);
     part.blocks[block->address] = std::move(block);
   }
+  // nullptr: it is not there.
   std::unique_ptr<Block> remove(void* address) {
     Part& part = part_of(address);
     const std::scoped_lock lock(part.mutex);
     auto block = part.blocks.extract(address);
-    return std::move(block.mapped());
+    return block ? std::move(block.mapped()) : nullptr;
   }
   void lock() {
     for (Part& part : parts_) part.mutex.lock();
@@ -78,17 +82,18 @@ void free_memory(void* address) {
   over->free_below(address);
   auto& meter = static_cast<FarMeter&>(*over->meter);
   if (over->shared) {
-    meter.add_waiting(over->bytes);
+    meter.add_waiting(over->counted());
   } else {
-    meter.freed(over->bytes);
+    meter.freed(over->counted());
   }
 }
 
 }  // namespace
 
-void adopt(c10::DataPtr& memory, Bytes bytes, FarMeter& meter) {
+void adopt(c10::DataPtr& memory, Bytes bytes, Bytes rest, FarMeter& meter) {
   auto block = std::make_unique<Block>();
   block->bytes = bytes;
+  block->rest = rest;
   block->meter = &meter;
   block->address = memory.get();
   block->device = memory.device();
@@ -104,6 +109,17 @@ c10::DeleterFnPtr deleter() {
 meter::Header* find(const c10::DataPtr& memory) {
   if (memory.get_deleter() != &free_memory || memory.get_context() == nullptr) return nullptr;
   return table().find(memory.get_context());
+}
+
+meter::Header* find(void* address) {
+  return table().find(address);
+}
+
+void lose(void* address) {
+  const std::unique_ptr<Block> lost = table().remove(address);
+  if (!lost) return;
+  lost->meter->begin_freeing(*lost);
+  lost->meter->freed(lost->counted());
 }
 
 c10::Storage take(meter::Header& header, std::size_t bytes) {

@@ -34,11 +34,14 @@ class FarMeter : public Meter {
 namespace far {
 
 // Gives memory of an accelerator's allocator a header. Its deleter is ours from then on; its context has to be its
-// address, and stays it.
-void adopt(c10::DataPtr&, Bytes, FarMeter&);
+// address, and stays it. `rest`: so many bytes more are counted for it, and have no use.
+void adopt(c10::DataPtr&, Bytes, Bytes rest, FarMeter&);
 [[nodiscard]] c10::DeleterFnPtr deleter();
 // nullptr: it has none.
 [[nodiscard]] meter::Header* find(const c10::DataPtr&);
+[[nodiscard]] meter::Header* find(void* address);
+// Its allocator has taken the memory back without asking the deleter, who will not be asked any more.
+void lose(void* address);
 
 // See meter::take.
 [[nodiscard]] c10::Storage take(meter::Header&, std::size_t bytes);

@@ -51,7 +51,7 @@ class ArgumentMatcher {
       }
       case Argument::Kind::unknown: return input.isTensor() && !libtorch::is_plain(input.toTensor());
       case Argument::Kind::tensor:
-        return input.isTensor() && !is_constant(input) &&
+        return input.isTensor() && !is_constant(input.toTensor()) &&
                matches(recipes_.references[argument.first], input.toTensor());
       case Argument::Kind::tensors:
       case Argument::Kind::optional_tensors: break;
@@ -72,7 +72,8 @@ class ArgumentMatcher {
 
   bool matches(const Reference& reference, const at::Tensor& tensor) {
     if (!tensor.defined() || !reference.defined) return tensor.defined() == reference.defined;
-    if (!libtorch::is_plain(tensor) || !reference.plain) return libtorch::is_plain(tensor) == reference.plain;
+    const bool plain = libtorch::is_plain(tensor);
+    if (!plain || !reference.plain) return plain == reference.plain;
     if (!reference.view.matches(tensor)) return false;
     return reference.value == no_value || holds(tensor, reference.value);
   }
@@ -165,8 +166,8 @@ void diverge(Recording& recording, const std::string& why, std::optional<std::si
   } else if (left && journal.plannable()) {
     journal.take_over(*left, in_common, values.size(),
                       [&](Id value) { return values.standing(value) != Standing::unmet && values.rebuildable(value); });
-    const Place& place = recording.rules().place();
-    if (!place.is_cpu() && !journal.late()) journal.measure_late(place.device());
+    const auto device = recording.rules().accelerator();
+    if (device && !journal.late()) journal.measure_late(*device);
   }
 }
 

@@ -21,7 +21,11 @@ class Interception::Listener final : public c10::OpRegistrationListener {
     interception_.brought_.push_back(op);
     interception_.any_brought_.store(true, std::memory_order_release);
   }
-  void onOperatorDeregistered(const c10::OperatorHandle&) override {}
+  // Nobody has looked at it yet, and it may be gone the moment this returns.
+  void onOperatorDeregistered(const c10::OperatorHandle& op) override {
+    const std::scoped_lock lock(interception_.brought_mutex_);
+    std::erase(interception_.brought_, op);
+  }
 
  private:
   Interception& interception_;
@@ -38,19 +42,23 @@ void Interception::update() {
     registrations_.push_back(dispatcher.registerFallback(key_, c10::KernelFunction::makeFallthrough(), "reprise"));
     registrations_.push_back(dispatcher.addRegistrationListener(std::make_unique<Listener>(*this)));
   }
-  std::vector<c10::OperatorHandle> brought;
-  {
-    const std::scoped_lock inner(brought_mutex_);
-    brought = std::exchange(brought_, {});
-  }
-  for (const c10::OperatorHandle& op : brought) {
-    auto kernel = op.hasSchema() ? kernel_for_(op) : std::nullopt;
-    if (!kernel || !registered_.insert(c10::toString(op.operator_name())).second) continue;
+  while (const auto op = take_brought()) {
+    auto kernel = op->hasSchema() ? kernel_for_(*op) : std::nullopt;
+    if (!kernel || !registered_.insert(c10::toString(op->operator_name())).second) continue;
     registrations_.push_back(
-        dispatcher.registerImpl(op.operator_name(), key_, std::move(*kernel), std::nullopt, nullptr, "reprise"));
+        dispatcher.registerImpl(op->operator_name(), key_, std::move(*kernel), std::nullopt, nullptr, "reprise"));
   }
-  const std::scoped_lock inner(brought_mutex_);
-  any_brought_.store(!brought_.empty(), std::memory_order_release);
+}
+
+std::optional<c10::OperatorHandle> Interception::take_brought() {
+  const std::scoped_lock lock(brought_mutex_);
+  if (brought_.empty()) {
+    any_brought_.store(false, std::memory_order_release);
+    return std::nullopt;
+  }
+  const c10::OperatorHandle op = brought_.back();
+  brought_.pop_back();
+  return op;
 }
 
 void Interception::lock_for_fork() {

@@ -34,6 +34,9 @@ class Interception {
 
  private:
   class Listener;
+  // One that nobody has looked at, if there is any.
+  [[nodiscard]] std::optional<c10::OperatorHandle> take_brought();
+
   const c10::DispatchKey key_;
   const KernelFor kernel_for_;
   std::mutex brought_mutex_;  // of the next two; taken under the dispatcher's lock, which is never taken under it

@@ -6,25 +6,55 @@
 
 namespace reprise::internal {
 
-c10::Event LateCosts::now() const {
-  c10::Event event(device_.type(), c10::EventFlag::BACKEND_DEFAULT);  // the other kind does not know the time
-  event.record(libtorch::current_stream_of_accelerator(device_));
+namespace {
+
+c10::Event now_on(c10::Device device) {
+  c10::Event event(device.type(), c10::EventFlag::BACKEND_DEFAULT);  // the other kind does not know the time
+  event.record(libtorch::current_stream_of_accelerator(device));
   return event;
 }
 
-void LateCosts::begin(Id moment) {
-  drop();
-  spans_.push_back({moment, now(), c10::Event(device_.type(), c10::EventFlag::BACKEND_DEFAULT)});
+}  // namespace
+
+bool LateCosts::begin(Id moment, const Recipes& recipes, Id op) {
+  const auto device = recipes.accelerator_of_operator(op);
+  if (!device && !recipes.references_of(op).empty()) return false;
+  begin_on(device.value_or(device_), moment);
+  return true;
+}
+
+void LateCosts::open(Id moment) {
+  spans_.push_back({moment, now_on(present_), c10::Event(present_.type(), c10::EventFlag::BACKEND_DEFAULT)});
   open_ = true;
 }
 
+void LateCosts::begin_on(c10::Device device, Id moment) {
+  drop();
+  present_ = device;
+  open(moment);
+}
+
 void LateCosts::end() {
+  paused_ = false;
   if (!std::exchange(open_, false)) return;
-  spans_.back().to = now();
+  spans_.back().to = now_on(present_);
 }
 
 void LateCosts::drop() {
-  if (std::exchange(open_, false)) spans_.pop_back();
+  if (!open_ && !paused_) return;
+  open_ = paused_ = false;
+  const Id moment = spans_.back().moment;
+  while (!spans_.empty() && spans_.back().moment == moment) spans_.pop_back();
+}
+
+void LateCosts::pause() {
+  if (!open_) return;
+  end();
+  paused_ = true;
+}
+
+void LateCosts::go_on() {
+  if (std::exchange(paused_, false)) open(spans_.back().moment);
 }
 
 std::optional<std::vector<std::pair<Id, float>>> LateCosts::read() const {
@@ -33,7 +63,8 @@ std::optional<std::vector<std::pair<Id, float>>> LateCosts::read() const {
   std::vector<std::pair<Id, float>> costs;
   for (const Span& span : spans_) {
     constexpr double microseconds = 1000;  // of a millisecond
-    costs.emplace_back(span.moment, static_cast<float>(microseconds * span.from.elapsedTime(span.to)));
+    if (costs.empty() || costs.back().first != span.moment) costs.emplace_back(span.moment, 0.0f);
+    costs.back().second += static_cast<float>(microseconds * span.from.elapsedTime(span.to));
   }
   return costs;
 }

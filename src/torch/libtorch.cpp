@@ -82,11 +82,15 @@ c10::Stream current_stream_of_accelerator(c10::Device device) {
   return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
 }
 
+bool is_capturing(c10::Device device) {
+  return is_capturing(current_stream_of_accelerator(device));
+}
+
 void use_here(const c10::Storage& storage, const std::optional<c10::Stream>& made_on) {
   if (!made_on || !storage) return;
   const c10::impl::VirtualGuardImpl device(made_on->device_type());
   const c10::Stream here = device.getStream(made_on->device());
-  if (here == *made_on) return;
+  if (here == *made_on || is_capturing(here)) return;
   c10::Event made(made_on->device_type());
   made.record(*made_on);
   made.block(here);

@@ -65,8 +65,11 @@ void count_backend(c10::Device);
   if (device.is_cpu()) return std::nullopt;
   return current_stream_of_accelerator(device);
 }
+// Whether what this thread gives to the device becomes a part of a graph (CUDA's), instead of running now.
+[[nodiscard]] bool is_capturing(c10::Device);
 // What this thread gives to the device from now on begins after all that was given to that stream so far; and the
-// memory is not used for anything else before it ends. Nothing if it is the same stream, or none.
+// memory is not used for anything else before it ends. Nothing if it is the same stream, or none; and
+// nothing in a graph, which cannot wait for what is outside of it: the program has waited before it began the graph.
 void use_here(const c10::Storage&, const std::optional<c10::Stream>& made_on);
 
 // ---- tensors ----
@@ -80,10 +83,10 @@ void use_here(const c10::Storage&, const std::optional<c10::Stream>& made_on);
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   const c10::DispatchKeySet keys = impl.key_set();
   using Key = c10::DispatchKey;
+  constexpr c10::DispatchKeySet more(
+      {Key::Conjugate, Key::Negative, Key::ZeroTensor, Key::Python, Key::FuncTorchBatched, Key::Functionalize});
   return impl.has_storage() && keys.has(Key::Dense) &&
-         (keys.raw_repr() & counted_backends.load(std::memory_order_relaxed)) != 0 &&
-         !keys.has_any(c10::DispatchKeySet(
-             {Key::Conjugate, Key::Negative, Key::ZeroTensor, Key::Python, Key::FuncTorchBatched, Key::Functionalize}));
+         (keys.raw_repr() & counted_backends.load(std::memory_order_relaxed)) != 0 && !keys.has_any(more);
 }
 
 // What its elements take, whoever holds them; 0 if it does not say how many there are.

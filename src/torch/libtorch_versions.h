@@ -5,6 +5,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/Stream.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>
 #include <torch/version.h>
@@ -98,6 +99,10 @@ class AllocatorInFront : public c10::DeviceAllocator {
   using Below = c10::DeviceAllocator;
   // The one there is now; nullptr: none that another one could stand in front of.
   [[nodiscard]] static Below* below_of(c10::DeviceType type) { return dynamic_cast<Below*>(c10::GetAllocator(type)); }
+  // Whether it has handed out any memory of the device.
+  [[nodiscard]] static bool is_in_use(Below& one, c10::DeviceIndex device) {
+    return one.initialized() && one.getDeviceStats(device).allocated_bytes[all].current > 0;
+  }
 
   explicit AllocatorInFront(Below& below) : below_(below) {}
 
@@ -138,6 +143,7 @@ class AllocatorInFront : public c10::Allocator {
  public:
   using Below = c10::Allocator;
   [[nodiscard]] static Below* below_of(c10::DeviceType) { return nullptr; }
+  [[nodiscard]] static bool is_in_use(Below&, c10::DeviceIndex) { return true; }
 
   explicit AllocatorInFront(Below& below) : below_(below) {}
   virtual void emptyCache(std::pair<std::uint64_t, std::uint64_t>) {}
@@ -154,6 +160,20 @@ class AllocatorInFront : public c10::Allocator {
   Below& below_;
 };
 #endif
+
+// LibTorch's class of allocators for CUDA gets functions with almost every version, and one that stands in front of
+// another (place_cuda) has to pass on all of them: it is there for the versions whose functions it knows.
+#define REPRISE_CUDA_ALLOCATOR_IS_KNOWN (REPRISE_LIBTORCH_FROM(2, 13) && !REPRISE_LIBTORCH_FROM(2, 16))
+#define REPRISE_CUDA_ALLOCATOR_ANNOTATES REPRISE_LIBTORCH_FROM(2, 14)
+
+// Whether what is given to this stream does not run now, but becomes a part of a graph.
+[[nodiscard]] inline bool is_capturing(const c10::Stream& stream) {
+#if REPRISE_LIBTORCH_FROM(2, 13)
+  return c10::impl::VirtualGuardImpl(stream.device_type()).isStreamCapturing(stream);
+#else
+  return (void)stream, false;
+#endif
+}
 
 // Where the kernel for the CPU was registered: the file and the line, and more.
 [[nodiscard]] inline std::string registration_of_kernel(const c10::OperatorHandle& handle) {

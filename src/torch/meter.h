@@ -10,6 +10,8 @@
 // `tracked` bytes are those of tagged allocations that a plan accounts for; live minus tracked are the other bytes.
 #pragma once
 
+#include <c10/core/StorageImpl.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +22,6 @@
 
 namespace c10 {
 struct Storage;
-struct StorageImpl;
 }  // namespace c10
 
 namespace reprise::internal {
@@ -49,6 +50,7 @@ struct alignas(64) Header {
   // The heap's: where the memory came from.
   void* malloced = nullptr;
   heap::Block* block = nullptr;
+  std::uint64_t birth = 0;  // on the CPU: how many allocations came before it
 };
 static_assert(sizeof(Header) == 64);
 
@@ -105,10 +107,12 @@ class Meter {
   void discharge(Bytes bytes) { counters_.live.fetch_sub(bytes, relaxed); }
 
   // ---- for the allocator of the place ----
-  // One more is asked for. Throws std::bad_alloc if it is the one that shall fail.
-  void begin_allocation() {
-    if (counters_.allocations.fetch_add(1, relaxed) == settings_.fails_at.load(relaxed)) [[unlikely]]
+  // One more is asked for: returns how many came before it. Throws std::bad_alloc if it is the one that shall fail.
+  std::uint64_t begin_allocation() {
+    const std::uint64_t before = counters_.allocations.fetch_add(1, relaxed);
+    if (before == settings_.fails_at.load(relaxed)) [[unlikely]]
       throw std::bad_alloc();
+    return before;
   }
   // Adds bytes to the live ones, which are not allocated yet, and returns what is live with them, as no other thread
   // gets it. Presses if they do not fit; zero: they do not. Throws what the pressure throws.
@@ -181,8 +185,20 @@ inline void untrack(Header& header) {
   header.meter->untrack(header);
 }
 
+// Frees memory of the CPU's allocator. By this deleter its memory is known.
+void free_memory(void* data);
+[[nodiscard]] Header* header_of_far_memory(const c10::DataPtr&);
+
 // The header of a storage's memory; nullptr if it came from elsewhere (from_blob, another allocator) or is empty.
-[[nodiscard]] Header* header_of(const c10::StorageImpl&);
+[[nodiscard]] inline Header* header_of(const c10::StorageImpl& storage) {
+  // Nothing is changed. The other accessors throw for storages whose data nobody may touch.
+  const c10::DataPtr& pointer = const_cast<c10::StorageImpl&>(storage)._mutable_data_ptr_no_checks();
+  void* const data = pointer.get_context();
+  if (data == nullptr) return nullptr;
+  if (pointer.get_deleter() == &free_memory) [[likely]]
+    return static_cast<Header*>(data) - 1;
+  return storage.device_type() == c10::DeviceType::CPU ? nullptr : header_of_far_memory(pointer);
+}
 
 // Whether the memory is not the CPU's: the header is not in front of it, and its contents cannot be read.
 [[nodiscard]] bool is_far(const Header&);

@@ -65,25 +65,13 @@ void report(Header& header, std::size_t bytes) {
   c10::profiledCPUMemoryReporter().New(&header + 1, bytes);
 }
 
-void free_memory(void* data) {
-  if (data == nullptr) return;
-  Header& header = static_cast<Header*>(data)[-1];
-  if (header.tag.recording != 0 && is_taken(header)) return;
-  cpu_meter.begin_freeing(header);
-  if (header.reported) [[unlikely]]
-    c10::profiledCPUMemoryReporter().Delete(data);
-  const Bytes bytes = header.bytes;
-  heap::release({&header, header.malloced, header.block});
-  cpu_meter.freed(bytes);
-}
-
 class Allocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t n) override {
     if (n == 0) return {nullptr, nullptr, &free_memory, c10::Device(c10::DeviceType::CPU)};
     if (n > static_cast<std::size_t>(largest_bytes)) [[unlikely]]
       no_memory("a size nobody has", static_cast<Bytes>(n));
-    cpu_meter.begin_allocation();
+    const std::uint64_t birth = cpu_meter.begin_allocation();
     const Bytes bytes = counted(n);
     const Bytes now = cpu_meter.reserve(bytes);
     if (now == 0) [[unlikely]]
@@ -97,6 +85,7 @@ class Allocator final : public c10::Allocator {
     auto* const header = new (piece.memory) Header;
     header->bytes = bytes;
     header->meter = &cpu_meter;
+    header->birth = birth;
     header->malloced = piece.malloced;
     header->block = piece.block;
     void* const data = header + 1;
@@ -125,13 +114,20 @@ Meter& cpu() {
   return cpu_meter;
 }
 
-Header* header_of(const c10::StorageImpl& storage) {
-  // Nothing is changed. The other accessors throw for storages whose data nobody may touch.
-  const c10::DataPtr& pointer = const_cast<c10::StorageImpl&>(storage)._mutable_data_ptr_no_checks();
-  void* const data = pointer.get_context();
-  if (data == nullptr) return nullptr;
-  if (pointer.get_deleter() == &free_memory) return static_cast<Header*>(data) - 1;
-  return storage.device_type() == c10::DeviceType::CPU ? nullptr : far::find(pointer);
+void free_memory(void* data) {
+  if (data == nullptr) return;
+  Header& header = static_cast<Header*>(data)[-1];
+  if (header.tag.recording != 0 && is_taken(header)) return;
+  cpu_meter.begin_freeing(header);
+  if (header.reported) [[unlikely]]
+    c10::profiledCPUMemoryReporter().Delete(data);
+  const Bytes bytes = header.bytes;
+  heap::release({&header, header.malloced, header.block});
+  cpu_meter.freed(bytes);
+}
+
+Header* header_of_far_memory(const c10::DataPtr& pointer) {
+  return far::find(pointer);
 }
 
 bool is_far(const Header& header) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <vector>
 
 #include "torch/rules.h"
@@ -11,9 +12,11 @@ namespace reprise::internal {
 
 class OpenSteps {
  public:
-  // A step of the session with these rules, at the place and under the budget that they say.
+  // A step of the session with these rules, at the places and under the budgets that they say.
   void open(const Rules&);
   void close(const Rules&);
+  // They have another place, and these budgets, from now on, and so have all steps of theirs that are open.
+  void settle(Rules&, const Place&, std::span<const Bytes> budgets);
   // nullptr: none.
   void keep_only(const Rules*);
 
@@ -34,6 +37,9 @@ class OpenSteps {
     Bytes reserve = 0;
   };
 
+  // A step of theirs is no longer open.
+  void leave(const Rules&) const;
+  void set_limits(const Rules&) const;
   void set_limit(const Place&) const;
 
   std::vector<const Rules*> open_;

@@ -53,7 +53,8 @@ void OperatorCall::record(const OperatorInfo& info, c10::ArrayRef<const c10::IVa
   recipe.grad_mode = at::GradMode::is_enabled();
   recipe.default_type = libtorch::default_type();
   write_arguments(r_, recipe, inputs);
-  if (!recipe.obstacle) recipe.obstacle = r_.rules().distrusted(info, op_);
+  const bool on_accelerator = r_.course().recipes().accelerator_of(recipe.start.references).has_value();
+  if (!recipe.obstacle) recipe.obstacle = r_.rules().distrusted(info, op_, on_accelerator);
   recipe.module = r_.rules().module_of(inputs);
   recipe.likeness = r_.course().recipes().likeness_of(info, recipe.start.references);
   r_.course().add_operator(recipe);
@@ -77,7 +78,8 @@ void OperatorCall::begin_writing(c10::ArrayRef<const c10::IValue> inputs) {
 void OperatorCall::start_clock(bool of_cpu) {
   cpu_clock_ = of_cpu;
   start_ = microseconds(of_cpu);
-  if (LateCosts* const late = r_.journal().late()) late->begin(r_.journal().moment() - 1);
+  LateCosts* const late = r_.journal().late();
+  told_later_ = late && late->begin(r_.journal().moment() - 1, r_.course().recipes(), op_);
 }
 
 // ---- while it runs -------------------------------------------------------------------------------------------------
@@ -95,7 +97,7 @@ void OperatorCall::remove_waiting(SavedTensor& saved) {
 
 void OperatorCall::end(const at::RecordFunction& call) {
   const bool failed = has_failed(*recipe().info, call);
-  if (LateCosts* const late = r_.journal().late()) late->end();
+  if (told_later_) r_.journal().late()->end();
   std::optional<Arbiter> lock(std::in_place);
   note_cost();
   if (failed) {
@@ -118,8 +120,7 @@ void OperatorCall::end(const at::RecordFunction& call) {
 
 void OperatorCall::note_cost() {
   Journal& journal = r_.journal();
-  const bool is_told_later = journal.late() && r_.course().following();
-  if (journal.measuring() && !is_told_later) {
+  if (journal.measuring() && !(told_later_ && r_.course().following())) {
     journal.cost(op_, static_cast<float>(microseconds(cpu_clock_) - start_), r_.course().following());
   }
   const float cost = journal.cost_of(op_);
@@ -130,7 +131,7 @@ void OperatorCall::note_cost() {
 void OperatorCall::take_results(const at::RecordFunction& call) {
   if (const char* const why = cannot_be_drawn_again()) give_up("random numbers that no tape has", why);
   if (obstruction_) give_up("what cannot be replayed", obstruction_);
-  r_.course().tape(op_, drawn_.take_tape());
+  if (!drawn_.tape().empty()) r_.course().tape(op_, drawn_.take_tape());
   const auto& results = call.outputs();
   for (std::size_t i = 0; i < results.size(); ++i) take_result(results[i], static_cast<std::int16_t>(i));
   // Written arguments that are no results (noise, statistics, lists): the next version, too.
@@ -188,7 +189,7 @@ Id OperatorCall::take(c10::StorageImpl* storage, Output output) {
   if (r_.course().info(output.value).maker != no_operator) r_.journal().made(output.value);
   if (!values.rebuildable(output.value)) {
     if (values.may_forget()) values.hold(output.value, storage);
-    if (!r_.rules().place().counts(header) || recipe().obstacle) r_.rules().counters().kept(recipe(), bytes);
+    if (r_.rules().place_of(header) == nowhere || recipe().obstacle) r_.rules().counters().kept(recipe(), bytes);
   }
   const PlanRun* const plan = r_.plan();
   if (plan && plan->owns(output.value) && r_.course().choice_of(output.value) != Choice::forget) {
@@ -213,7 +214,7 @@ bool OperatorCall::takes_expected(c10::StorageImpl* storage, Bytes bytes, Output
 
 void OperatorCall::add_output(c10::StorageImpl* storage, Output& output) {
   const bool rebuilt =
-      !recipe().obstacle && r_.rules().place().counts(meter::header_of(*storage)) &&
+      !recipe().obstacle && r_.rules().place_of(meter::header_of(*storage)) != nowhere &&
       (output.write < 0 || r_.course().recipes().writes_of(op_)[output.write].access != Access::statistic);
   output.value = r_.values().add(storage, rebuilt ? op_ : no_operator);
   const auto& unwritten = recipe().info->unwritten_results;
@@ -286,14 +287,14 @@ Id OperatorCall::value_of(const SavedTensor& saved, c10::StorageImpl* memory) {
 
 // What was saved in it belongs to what it was given or has made. If it failed, nobody will ask.
 void OperatorCall::bind_waiting(bool failed) {
-  for (SavedTensor* const saved : std::exchange(waiting_, {})) {
-    c10::Storage storage = std::exchange(saved->waiting, c10::Storage());
+  for (SavedTensor* const saved : waiting_) {
     if (!failed) {
-      c10::StorageImpl* const memory = storage.unsafeGetStorageImpl();
+      c10::StorageImpl* const memory = saved->waiting.unsafeGetStorageImpl();
       r_.attach(*saved, value_of(*saved, memory), memory);
     }
-    Arbiter::discard(std::move(storage));
+    Arbiter::discard(std::move(saved->waiting));
   }
+  waiting_.clear();
 }
 
 }  // namespace reprise::internal

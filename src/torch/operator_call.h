@@ -70,6 +70,7 @@ class OperatorCall {
   std::size_t outputs_seen_ = 0;
   const char* obstruction_ = nullptr;
   bool cpu_clock_ = false;
+  bool told_later_ = false;  // what it cost: an accelerator will say that
   double start_ = 0;
 };
 

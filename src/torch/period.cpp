@@ -28,18 +28,25 @@ Bytes Period::bytes() const {
   return bytes;
 }
 
+double Period::seconds() const {
+  double microseconds = 0;
+  for (const ObservedMoment& moment : seen.moments) microseconds += static_cast<double>(moment.cost);
+  return 1e-6 * microseconds;
+}
+
 // The first time, costs are those of the host, which only began the work.
 void Period::take_late_costs() {
-  const auto told = late ? late->read() : std::nullopt;
-  if (!told) return;
-  for (const auto& [m, cost] : *told) {
-    if (static_cast<std::size_t>(m) >= seen.moments.size()) continue;
-    ObservedMoment& moment = seen.moments[m];
-    moment.cost = measured == 0 ? cost : std::min(moment.cost, cost);
-    if (moment.op != no_operator) costs[moment.op] = moment.cost;
+  for (; !late.empty(); late.erase(late.begin())) {
+    const auto told = late.front()->read();
+    if (!told) return;
+    for (const auto& [m, cost] : *told) {
+      if (static_cast<std::size_t>(m) >= seen.moments.size()) continue;
+      ObservedMoment& moment = seen.moments[m];
+      moment.cost = measured == 0 ? cost : std::min(moment.cost, cost);
+      if (moment.op != no_operator) costs[moment.op] = moment.cost;
+    }
+    ++measured;
   }
-  ++measured;
-  late.reset();
 }
 
 void Period::see_other(const std::vector<OtherBytes>& of_step) {

@@ -18,16 +18,18 @@ namespace reprise::internal {
 struct Period {
   std::shared_ptr<Recipes> recipes;
   Observations seen;
-  std::vector<float> costs;               // by operator: the least that was measured
-  std::shared_ptr<const LateCosts> late;  // that the device has not told yet
-  std::vector<OtherBytes> other;          // by moment: the most that was seen lately, see `see_other`
-  int measured = 0;                       // how often costs were measured
-  double uses = 0;                        // how often it was met again; those of long ago count less
+  std::vector<float> costs;                            // by operator: the least that was measured
+  std::vector<std::shared_ptr<const LateCosts>> late;  // that the device has not told yet, oldest first
+  std::vector<OtherBytes> other;                       // by moment: the most that was seen lately, see `see_other`
+  int measured = 0;                                    // how often costs were measured
+  double uses = 0;                                     // how often it was met again; those of long ago count less
 
   // How many operators this one has in common with others from the start.
   std::vector<std::pair<std::weak_ptr<Period>, Id>> common;
   // What came after it the last time: the first guess the next time.
   std::weak_ptr<Period> successor;
+
+  int place_in_step = 0;  // how many periods of its step had ended before it, when it was new
 
   bool record_anew = false;  // a step left it where its moments were not counted: the next one is recorded in full
 
@@ -59,7 +61,13 @@ struct Period {
   [[nodiscard]] bool costs_settled() const { return measured >= measurements; }
   static constexpr int measurements = 4;
 
-  // Learns what the device has told by now about the newest step whose costs it measured.
+  // Whether so many are neither known nor on their way: a device may be several steps behind.
+  [[nodiscard]] bool wants_costs() const { return measured + static_cast<int>(late.size()) < measurements; }
+
+  // CPU seconds of all its moments, or the device's.
+  [[nodiscard]] double seconds() const;
+
+  // Learns what the device has told by now about the steps whose costs it measures.
   void take_late_costs();
 
   // The other bytes of a step that was measured from start to end: what counts is the most of the last 16 steps or

@@ -4,6 +4,7 @@
 
 #include "torch/meter.h"
 #include "torch/open_steps.h"
+#include "torch/place.h"
 #include "torch/process.h"
 
 namespace reprise::internal {
@@ -35,9 +36,11 @@ void Periods::begin_step() {
   first_in_step_ = true;
   longest_.reset();
   ended_ = planned_ = 0;
+  seconds_of_device_ = 0;
 }
 
 void Periods::end_step() {
+  announced_.clear();
   if (ended_ > 0) longest_of_last_step_ = longest_;
 }
 
@@ -55,7 +58,18 @@ std::shared_ptr<Period> Periods::guess() const {
   return guess;
 }
 
+const AnnouncedPlan* Periods::announced_after(int ended) const {
+  const auto found = std::find_if(announced_.begin(), announced_.end(),
+                                  [&](const AnnouncedPlan& plan) { return plan.place_in_step == ended; });
+  return found == announced_.end() ? nullptr : &*found;
+}
+
 std::shared_ptr<Recording> Periods::begin() {
+  if (const AnnouncedPlan* const announced = announced_after(ended_)) {
+    auto recording = begin(nullptr);
+    recording->follow_plan(announced->script);
+    return recording;
+  }
   std::shared_ptr<Period> followed = guess();
   if (followed && followed->record_anew) {
     followed->record_anew = false;
@@ -68,8 +82,9 @@ std::shared_ptr<Recording> Periods::begin(std::shared_ptr<Period> followed) {
   rules_->smallest(smallest());
   if (followed) followed->take_late_costs();
   auto recording = std::make_shared<Recording>(rules_, std::move(followed), first_in_step_);
-  if (const auto& period = recording->period()) {
-    process().steps().reserve(rules_->place(), recording->plan() ? 0 : largest_packed(period->seen));
+  if (const auto& period = recording->period(); period && rules_->packs()) {
+    const bool planned = recording->plan() && rules_->place().is_cpu();
+    process().steps().reserve(process().places().cpu(), planned ? 0 : largest_packed(period->seen));
   }
   return recording;
 }
@@ -95,6 +110,7 @@ std::shared_ptr<Period> Periods::end(Recording& r) {
   first_in_step_ = false;
   last_ = period;
   if (!period) return nullptr;
+  if (rules_->accelerator()) seconds_of_device_ += period->seconds() + r.rebuilding();
   const auto longest = longest_.lock();
   if (!longest || longest->recipes->operators.size() < period->recipes->operators.size()) longest_ = period;
   return period;
@@ -109,10 +125,20 @@ void Periods::remember(Recording& r) {
   period->seen.shrink();
   period->costs = r.journal().costs();
   period->other = r.journal().other();
-  period->late = r.journal().take_late_costs();
-  period->measured = period->late ? 0 : 1;
+  if (r.journal().late()) {
+    period->late.push_back(r.journal().take_late_costs());
+  } else {
+    period->measured = 1;
+  }
+  period->place_in_step = ended_ - 1;
   known_.add(period, most_bytes());
-  planning_.went_through(*period, r.rebuilding(), false, rules_->budget());
+  planning_.went_through(*period, r.rebuilding(), r.plan() != nullptr, rules_->budget());
+  if (const AnnouncedPlan* const announced = announced_after(ended_ - 1); announced && r.plan()) {
+    ++planned_;
+    period->use(announced->script, announced->plan);
+    period->budget = announced->script->budget;
+    rules_->advice().learn(*period);
+  }
   rules_->counters().trace_is_new();
   r.remembered_as(std::move(period));
 }
@@ -125,17 +151,20 @@ void Periods::learn_from(Recording& r) {
     return;
   }
   known_.met_again(period);
-  if (r.journal().late()) {
-    period.late = r.journal().take_late_costs();
-  } else if (r.journal().measuring()) {
+  if (r.journal().measuring()) {  // what the host has measured; an accelerator tells the rest later
     period.costs = r.journal().costs();
     for (ObservedMoment& moment : period.seen.moments) {
       if (moment.op != no_operator) moment.cost = period.costs[moment.op];
     }
-    ++period.measured;
+    if (r.journal().late()) {
+      period.late.push_back(r.journal().take_late_costs());
+    } else {
+      ++period.measured;
+    }
   }
-  planning_.went_through(period, r.rebuilding(), r.plan() != nullptr, rules_->budget());
-  if (r.plan()) ++planned_;
+  const bool planned = r.plan() || r.at_ease();
+  planning_.went_through(period, r.rebuilding(), planned, rules_->budget());
+  if (planned) ++planned_;
   period.see_other(r.journal().other());
 }
 

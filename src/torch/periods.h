@@ -4,12 +4,22 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "torch/known_periods.h"
 #include "torch/planning_budget.h"
 #include "torch/recording.h"
 
 namespace reprise::internal {
+
+// A plan for a period that nobody has seen: the one that comes after so many others of the next step have ended. It was
+// made in a rehearsal (rehearsal.h).
+struct AnnouncedPlan {
+  int place_in_step = 0;
+  std::shared_ptr<const Script> script;
+  Plan plan;
+};
 
 class Periods {
  public:
@@ -23,8 +33,15 @@ class Periods {
   void end_step();
   // Every period of the step followed its plan to the end.
   [[nodiscard]] bool followed_plans() const { return ended_ > 0 && planned_ == ended_; }
+  // What the periods of the step took on the accelerator, as far as it has told; on the CPU nobody asks.
+  [[nodiscard]] double seconds_of_device() const { return seconds_of_device_; }
+  // How many have ended in the present step, or in the last.
+  [[nodiscard]] int ended() const { return ended_; }
   // The longest one of the present step, or else of the last; nullptr: none was complete.
   [[nodiscard]] std::shared_ptr<Period> longest() const;
+
+  // Plans for the next step, or for the rest of the present one: its periods are recorded as if nothing were known.
+  void announce(std::vector<AnnouncedPlan> plans) { announced_ = std::move(plans); }
 
   // The recording of a period that begins, on a guess of which one it will be.
   [[nodiscard]] std::shared_ptr<Recording> begin();
@@ -40,6 +57,8 @@ class Periods {
   [[nodiscard]] std::shared_ptr<Period> guess() const;
   [[nodiscard]] std::shared_ptr<Recording> begin(std::shared_ptr<Period> followed);
   [[nodiscard]] Bytes most_bytes() const;
+  // nullptr: nothing was announced for the period after so many.
+  [[nodiscard]] const AnnouncedPlan* announced_after(int ended) const;
   void remember(Recording&);
   void learn_from(Recording&);
 
@@ -49,7 +68,9 @@ class Periods {
   std::weak_ptr<Period> last_, first_;  // the one that ended last; the one that steps begin with
   bool first_in_step_ = true;
   std::weak_ptr<Period> longest_, longest_of_last_step_;
+  std::vector<AnnouncedPlan> announced_;
   int ended_ = 0, planned_ = 0;  // in the step; of them, those that followed their plan to the end
+  double seconds_of_device_ = 0;
 };
 
 }  // namespace reprise::internal

@@ -1,5 +1,6 @@
 #include "torch/place.h"
 
+#include <ATen/DeviceAccelerator.h>
 #include <c10/core/StorageImpl.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
@@ -8,6 +9,7 @@
 
 #include "reprise/trace/error.h"
 #include "torch/libtorch.h"
+#include "torch/place_cuda.h"
 
 namespace reprise::internal {
 namespace {
@@ -41,8 +43,31 @@ void Place::limit(Bytes limit, Bytes reserve) const {
 }
 
 void Place::begin() const {
-  if (allocator_) allocator_->see_uncounted(device_.index());
+  if (allocator_) {
+    allocator_->see_uncounted(device_.index());
+    allocator_->begin_steps();
+  }
   meter_.mark_peak();
+}
+
+void Place::end() const {
+  if (allocator_) allocator_->end_steps();
+}
+
+bool Place::captures_here() const {
+  return libtorch::is_capturing(device_);
+}
+
+std::vector<c10::Device> accelerators_in_use() {
+  std::vector<c10::Device> all;
+  const auto type = at::accelerator::getAccelerator();
+  if (!type || !c10::impl::hasDeviceGuardImpl(*type)) return all;
+  const c10::DeviceIndex devices = c10::impl::VirtualGuardImpl(*type).deviceCount();
+  auto* const allocator = devices > 0 ? CountedAllocator::find_below(*type) : nullptr;
+  for (c10::DeviceIndex i = 0; i < devices; ++i) {
+    if (!allocator || libtorch::AllocatorInFront::is_in_use(*allocator, i)) all.emplace_back(*type, i);
+  }
+  return all;
 }
 
 // ---- all -----------------------------------------------------------------------------------------------------------
@@ -61,7 +86,7 @@ const Place& Places::at(const std::string& name) {
   const bool first = std::none_of(others_.begin(), others_.end(),
                                   [&](const auto& place) { return place->device().type() == device.type(); });
   if (!first) fail(name, "there is no such device");
-  auto& allocator = CountedAllocator::stand_in_front(device.type());
+  auto& allocator = device.is_cuda() ? stand_in_front_of_cuda() : CountedAllocator::stand_in_front(device.type());
   libtorch::count_backend(device);
   for (std::size_t i = 0; i < allocator.devices(); ++i) {
     const auto index = static_cast<c10::DeviceIndex>(i);

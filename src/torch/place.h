@@ -25,7 +25,6 @@ class Place {
   [[nodiscard]] bool is_cpu() const { return device_.is_cpu(); }
   [[nodiscard]] std::string name() const { return meter_.place(); }
   [[nodiscard]] Meter& meter() const { return meter_; }
-  [[nodiscard]] bool counts(const meter::Header* header) const { return header && header->meter == &meter_; }
   [[nodiscard]] bool has(const c10::StorageImpl&) const;
 
   // Whether LibTorch asks our allocator there; another library may have put its own in front.
@@ -35,12 +34,22 @@ class Place {
   // A step begins, and no other one is open here: peaks begin anew, and what was allocated before anybody counted, on
   // an accelerator, counts too. Under the arbiter's lock.
   void begin() const;
+  // The last open step here has ended. Under the arbiter's lock.
+  void end() const;
+  // Whether what this thread gives to the device becomes a part of a graph. Then nothing is recorded, and nothing can
+  // be replayed.
+  [[nodiscard]] bool is_capturing() const { return !is_cpu() && captures_here(); }
 
  private:
+  [[nodiscard]] bool captures_here() const;
+
   const c10::Device device_;
   Meter& meter_;
   CountedAllocator* const allocator_;
 };
+
+// The accelerators that there may be tensors on: their allocator has handed out memory, or does not say.
+[[nodiscard]] std::vector<c10::Device> accelerators_in_use();
 
 // Those of the process. Never destroyed, because their allocators are not.
 class Places {

@@ -1,16 +1,18 @@
 #include "torch/plan_run.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "torch/open_steps.h"
 #include "torch/process.h"
 
 namespace reprise::internal {
 namespace {
 
-bool usable(const Period& period, const Rules& rules) {
-  if (!period.script || rules.forgets_everything()) return false;
-  if (rules.budget() == no_limit && !period.given) return false;
+bool usable(const Script& script, const Rules& rules) {
+  if (rules.forgets_everything()) return false;
   const OpenSteps& steps = process().steps();
-  return period.script->peak <= steps.share(rules.place(), rules.budget(), steps.count(rules.place()));
+  return script.peak <= steps.share(rules.place(), rules.budget(), steps.count(rules.place()));
 }
 
 }  // namespace
@@ -20,8 +22,19 @@ PlanRun::PlanRun(std::shared_ptr<const Script> script) : script_(std::move(scrip
 }
 
 std::optional<PlanRun> PlanRun::of(const Period& period, const Rules& rules) {
-  if (!usable(period, rules)) return std::nullopt;
-  return PlanRun(period.script);
+  if (!period.script || (rules.budget() == no_limit && !period.given)) return std::nullopt;
+  return of(period.script, rules);
+}
+
+std::optional<PlanRun> PlanRun::of(std::shared_ptr<const Script> script, const Rules& rules) {
+  if (!usable(*script, rules)) return std::nullopt;
+  return PlanRun(std::move(script));
+}
+
+bool PlanRun::asks_for_nothing(Bytes budget) const {
+  return script_->peak <= budget / 2 && std::all_of(script_->steps.begin(), script_->steps.end(), [](const auto& step) {
+           return step.kind == Script::Step::Kind::end;
+         });
 }
 
 bool PlanRun::keeps(Id value) const {

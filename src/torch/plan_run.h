@@ -16,8 +16,12 @@ class PlanRun {
   explicit PlanRun(std::shared_ptr<const Script> script);
   // Nothing: the period has no plan that keeps to the budget of the step.
   [[nodiscard]] static std::optional<PlanRun> of(const Period&, const Rules&);
+  // The same for a script, which may be there before its period.
+  [[nodiscard]] static std::optional<PlanRun> of(std::shared_ptr<const Script>, const Rules&);
 
   [[nodiscard]] const std::shared_ptr<const Script>& script() const { return script_; }
+  // Nothing is forgotten, and nothing has to be under so large a budget: who follows it does what everybody does.
+  [[nodiscard]] bool asks_for_nothing(Bytes budget) const;
   void at(Id moment) { moment_ = moment; }
 
   // Whether this event is the one the plan has at this moment.

@@ -56,7 +56,7 @@ void PlanningBudget::done(Period& period, double reserved, double seconds) {
 
 // Before the first step has ended, nobody knows how long steps are.
 double PlanningBudget::credit() const {
-  constexpr double least = 0.5, most = 2, steps = 16;
+  constexpr double least = 0.5, most = 2, steps = 8;
   return steps_ == 0 ? most : std::clamp(steps * trained_ / steps_, least, most);
 }
 

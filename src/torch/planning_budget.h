@@ -37,6 +37,8 @@ class PlanningBudget {
   void reserve(double seconds) { reserved_ += seconds; }
   void not_done(double reserved) { reserved_ -= reserved; }
   void done(Period&, double reserved, double seconds);
+  // A plan was made that a step could not do without, whatever it costs.
+  void paid(double seconds) { spent_ += seconds; }
 
   // Whether a longer search for a plan of the period is worth it, though nothing has changed.
   [[nodiscard]] bool allows_more(const Period&) const;

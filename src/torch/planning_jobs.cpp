@@ -62,21 +62,15 @@ PlanResult make_plan_with_disk(const Period& known, bool pack, const Trace& trac
 
 }  // namespace
 
-struct PlanningJobs::Outcome {
-  PlanResult result;
-  std::shared_ptr<const Script> script;  // if there is a plan
-  std::string floor_set_by;              // if there is none
-  std::string failure;                   // of planning itself
-};
-
-PlanningJobs::Outcome PlanningJobs::make(const Period& known, const PlanOptions& options) const {
-  Outcome outcome;
+PeriodPlan plan_period(const Period& known, const OfferedTiers& tiers, PlanOptions options,
+                       const std::filesystem::path& folder) {
+  PeriodPlan outcome;
+  options.bounds_memory = memory_for_bounds(options.budget);
   try {
-    const OfferedTiers tiers = rules_->tiers();
     const Bridge bridge(known, tiers);
     PlanResult& result = outcome.result;
     const bool again = known.plan && known.plan->budget == options.budget;  // the one in the folder is the one it has
-    const auto stored = again ? std::nullopt : read_from_folder(folder_, bridge.trace(), options.budget);
+    const auto stored = again ? std::nullopt : read_from_folder(folder, bridge.trace(), options.budget);
     if (stored) {
       result.status = PlanStatus::feasible;
       result.plan = *stored;
@@ -84,7 +78,7 @@ PlanningJobs::Outcome PlanningJobs::make(const Period& known, const PlanOptions&
     } else {
       result = tiers.disk ? make_plan_with_disk(known, tiers.pack, bridge.trace(), options)
                           : make_plan_with_slack(bridge.trace(), options);
-      if (result.has_plan()) write_to_folder(folder_, bridge.trace(), result.plan);
+      if (result.has_plan()) write_to_folder(folder, bridge.trace(), result.plan);
     }
     if (result.has_plan()) {
       outcome.script = bridge.script(result.plan, simulate(bridge.trace(), result.plan), result.gap());
@@ -189,8 +183,7 @@ void PlanningJobs::plan(const std::shared_ptr<Period>& period, Bytes budget, dou
   options.time_limit = std::chrono::duration<double>(seconds);
   options.cancel = &job.cancelled();
   options.start = known.plan ? known.plan : std::move(start);
-  options.bounds_memory = memory_for_bounds(budget);
-  Outcome outcome = make(known, options);
+  PeriodPlan outcome = plan_period(known, rules_->tiers(), options, folder_);
 
   std::vector<Advice::Seen> learnt;
   {
@@ -213,7 +206,7 @@ void PlanningJobs::plan(const std::shared_ptr<Period>& period, Bytes budget, dou
 }
 
 // False: it follows no other plan than before. Where it has one, it goes on with it: the meter is the limit.
-bool PlanningJobs::take(Period& period, Outcome outcome) {
+bool PlanningJobs::take(Period& period, PeriodPlan outcome) {
   const PlanResult& result = outcome.result;
   if (result.keep_everything_peak > 0) period.kept_peak = result.keep_everything_peak;
   if (!outcome.failure.empty()) {

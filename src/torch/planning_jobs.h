@@ -6,12 +6,26 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "torch/known_periods.h"
 #include "torch/planning_budget.h"
 #include "torch/rules.h"
 
 namespace reprise::internal {
+
+// The plan of a period, and the script that is made of it.
+struct PeriodPlan {
+  PlanResult result;
+  std::shared_ptr<const Script> script;  // if there is a plan
+  std::string floor_set_by;              // if there is none
+  std::string failure;                   // of planning itself
+};
+
+// A plan that is in the folder is taken from there, and one that is made is written there; empty: neither. Not under
+// the lock: it takes as long as the options say.
+[[nodiscard]] PeriodPlan plan_period(const Period&, const OfferedTiers&, PlanOptions,
+                                     const std::filesystem::path& folder);
 
 class PlanningJobs : public std::enable_shared_from_this<PlanningJobs> {
  public:
@@ -34,14 +48,12 @@ class PlanningJobs : public std::enable_shared_from_this<PlanningJobs> {
 
  private:
   class Job;
-  struct Outcome;
 
   [[nodiscard]] bool worth_it(const Period&, Bytes budget, int new_in_a_row) const;
   [[nodiscard]] bool take_from_folder(Period&, Bytes budget) const;
   // On the planning thread, not under the lock, for so many seconds at most.
-  [[nodiscard]] Outcome make(const Period&, const PlanOptions&) const;
   void plan(const std::shared_ptr<Period>&, Bytes budget, double seconds, std::optional<Plan> start, Job&);
-  bool take(Period&, Outcome);
+  bool take(Period&, PeriodPlan);
 
   const std::shared_ptr<Rules> rules_;
   PlanningBudget budget_;

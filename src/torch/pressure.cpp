@@ -41,9 +41,11 @@ std::string under_way(const Recording& r) {
   std::map<std::string, Bytes> pinned;
   Bytes known = 0;
   for (Recording* const r : process().recordings().all()) {
-    if (&r->rules().place().meter() != &meter) continue;
+    const PlaceIndex place = r->rules().place_of(meter);
+    if (place == nowhere) continue;
     const Values& values = r->values();
     for (Id v = 0; v < static_cast<Id>(values.size()); ++v) {
+      if (values.place(v) != place) continue;
       c10::Storage storage = values.anywhere(v);
       if (!storage) continue;
       const auto holders = storage.use_count();

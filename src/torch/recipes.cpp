@@ -9,11 +9,6 @@ namespace reprise::internal {
 namespace {
 
 template <class T>
-std::span<const T> slice(const std::vector<T>& all, std::uint32_t first, std::uint32_t last) {
-  return {all.data() + first, all.data() + last};
-}
-
-template <class T>
 std::vector<T> head(const std::vector<T>& all, std::uint32_t count) {
   return {all.begin(), all.begin() + count};
 }
@@ -55,27 +50,16 @@ std::uint32_t mixed(std::uint32_t hash, std::uint32_t with) {
   return hash ^ (hash >> 15);
 }
 
+std::optional<c10::Device> first_accelerator(std::span<const Reference> references) {
+  for (const Reference& reference : references) {
+    if (reference.defined && !reference.view.device.is_cpu()) return reference.view.device;
+  }
+  return std::nullopt;
+}
+
 constexpr Bytes behind_constant = 32;  // what lies behind a constant that is a list
 
 }  // namespace
-
-Marks Recipes::marks() const {
-  const auto at = [](const auto& all) { return static_cast<std::uint32_t>(all.size()); };
-  return {at(arguments), at(constants), at(references), at(writes), at(outputs)};
-}
-
-std::span<const Argument> Recipes::arguments_of(Id op) const {
-  return slice(arguments, operators[op].start.arguments, end_of(op).arguments);
-}
-std::span<const Write> Recipes::writes_of(Id op) const {
-  return slice(writes, operators[op].start.writes, end_of(op).writes);
-}
-std::span<const Output> Recipes::outputs_of(Id op) const {
-  return slice(outputs, operators[op].start.outputs, end_of(op).outputs);
-}
-std::span<const Reference> Recipes::references_of(Id op) const {
-  return slice(references, operators[op].start.references, end_of(op).references);
-}
 
 Recipes Recipes::before(Id op, std::optional<std::size_t> outputs_too) const {
   if (op >= static_cast<Id>(operators.size())) return *this;
@@ -104,6 +88,21 @@ Recipes Recipes::before(Id op, std::optional<std::size_t> outputs_too) const {
   return copy;
 }
 
+std::uint64_t Recipes::fingerprint_of(Id op) const {
+  std::uint64_t hash = operators[op].info->name_hash;
+  const auto add = [&](std::int64_t number) {
+    hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 29;
+  };
+  add(operators[op].obstacle != nullptr);
+  for (const Reference& reference : references_of(op)) add(reference.value);
+  for (const Output& output : outputs_of(op)) {
+    add(output.value);
+    add(values[output.value].bytes);
+  }
+  return hash;
+}
+
 Likeness Recipes::likeness_of(const OperatorInfo& info, std::uint32_t first_reference) const {
   constexpr std::uint32_t from_outside = 1;
   Likeness likeness;
@@ -116,6 +115,14 @@ Likeness Recipes::likeness_of(const OperatorInfo& info, std::uint32_t first_refe
     }
   }
   return likeness;
+}
+
+std::optional<c10::Device> Recipes::accelerator_of(std::uint32_t first_reference) const {
+  return first_accelerator(std::span(references).subspan(first_reference));
+}
+
+std::optional<c10::Device> Recipes::accelerator_of_operator(Id op) const {
+  return first_accelerator(references_of(op));
 }
 
 void Recipes::obstruct(Id op, const char* why) {

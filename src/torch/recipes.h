@@ -26,6 +26,10 @@ namespace reprise::internal {
 inline constexpr Id no_value = -1;
 inline constexpr Id no_operator = -1;
 
+// One of the places of a session, in their order; or memory that none of them counts.
+using PlaceIndex = std::uint8_t;
+inline constexpr PlaceIndex nowhere = 255;
+
 struct Reference {
   Id value = no_value;  // none: an undefined tensor, or one that is overwritten and needs no old contents
   View view;
@@ -87,6 +91,7 @@ struct RecordedValue {
   bool verified = false;   // rebuilt once and found to be the same bits
   bool unwritten = false;  // has bytes that nobody wrote: there is nothing to compare
   bool outlasts = false;   // what it is made of goes away while the program still has it: it is kept, not rebuilt
+  PlaceIndex place = 0;    // that counts its bytes
 };
 
 // A record of arenas: everything but `values` is in order of the operators.
@@ -100,20 +105,37 @@ struct Recipes {
   std::vector<Write> writes;
   std::vector<Output> outputs;
 
-  [[nodiscard]] Marks marks() const;
+  [[nodiscard]] Marks marks() const {
+    const auto at = [](const auto& all) { return static_cast<std::uint32_t>(all.size()); };
+    return {at(arguments), at(constants), at(references), at(writes), at(outputs)};
+  }
   [[nodiscard]] Marks end_of(Id op) const {
     return op + 1 < static_cast<Id>(operators.size()) ? operators[op + 1].start : marks();
   }
-  [[nodiscard]] std::span<const Argument> arguments_of(Id op) const;
-  [[nodiscard]] std::span<const Write> writes_of(Id op) const;
-  [[nodiscard]] std::span<const Output> outputs_of(Id op) const;
-  [[nodiscard]] std::span<const Reference> references_of(Id op) const;
+  // What belongs to one operator in one of the arenas.
+  template <class T>
+  [[nodiscard]] std::span<const T> slice(const std::vector<T>& arena, Id op, std::uint32_t Marks::*mark) const {
+    const std::size_t first = operators[op].start.*mark;
+    const std::size_t last = op + 1 < static_cast<Id>(operators.size()) ? operators[op + 1].start.*mark : arena.size();
+    return {arena.data() + first, last - first};
+  }
+  [[nodiscard]] std::span<const Argument> arguments_of(Id op) const { return slice(arguments, op, &Marks::arguments); }
+  [[nodiscard]] std::span<const Write> writes_of(Id op) const { return slice(writes, op, &Marks::writes); }
+  [[nodiscard]] std::span<const Output> outputs_of(Id op) const { return slice(outputs, op, &Marks::outputs); }
+  [[nodiscard]] std::span<const Reference> references_of(Id op) const {
+    return slice(references, op, &Marks::references);
+  }
 
   // What came before this operator, as recipes of their own; `outputs` given: this operator too, with so many of its
   // outputs. Values keep their numbers; those that were not met by then are not among them.
   [[nodiscard]] Recipes before(Id op, std::optional<std::size_t> outputs) const;
+  // Which operator it is, of which values, and what it makes: the same in a copy of the process, if nothing differs.
+  [[nodiscard]] std::uint64_t fingerprint_of(Id op) const;
   // Of an operator that reads the references from `first_reference` on, the last that were added.
   [[nodiscard]] Likeness likeness_of(const OperatorInfo&, std::uint32_t first_reference) const;
+  // The same: the accelerator of the first that is on one; none: the CPU has all of them.
+  [[nodiscard]] std::optional<c10::Device> accelerator_of(std::uint32_t first_reference) const;
+  [[nodiscard]] std::optional<c10::Device> accelerator_of_operator(Id op) const;
   // The operator is not to be replayed, for this reason: what it makes has no maker.
   void obstruct(Id op, const char* why);
 

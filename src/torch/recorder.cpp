@@ -14,6 +14,8 @@
 #include "torch/far_fingerprints.h"
 #include "torch/follower.h"
 #include "torch/operator_call.h"
+#include "torch/place_finder.h"
+#include "torch/pooled.h"
 #include "torch/thread_state.h"
 #include "torch/writes.h"
 
@@ -23,7 +25,7 @@ namespace {
 // ---- operators -----------------------------------------------------------------------------------------------------
 
 // What the start callback returns for the end callback: it lives as long as the operator runs.
-struct OperatorContext final : at::ObserverContext {
+struct OperatorContext final : at::ObserverContext, Pooled<OperatorContext, 4> {
   std::optional<OperatorCall> call;  // of one that is recorded
   writes::Written written;           // by one that is not
   bool compiled_function = false;
@@ -130,34 +132,45 @@ std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& funct
     return nullptr;
   }
   if (!here.source || is_still_inside(here)) return nullptr;
+  if (here.seeks_place != SeeksPlace::no) find_place(here, function.inputs());
   const OperatorInfo* const info = find_operator(function);
   if (info ? is_recorded_otherwise(*info) || is_taken_apart() : !is_compiled_function(function)) {
     const bool in_place = info && info->kind == OperatorInfo::Kind::ignored && info->writes;
     return in_place ? before_change_of_view(function, here) : nullptr;
   }
-  auto context = std::make_unique<OperatorContext>();
   if (!info || info->kind == OperatorInfo::Kind::opaque) {
+    auto context = std::make_unique<OperatorContext>();
     context->compiled_function = here.in_compiled_function = !info;
     if (info) context->written = writes::written_by(*info, function.inputs());
     writes::save_contents(context->written);
     ++here.inside;
     return context;
   }
+  if (here.seeks_place != SeeksPlace::no && has_no_place(here)) {
+    here.seeks_place = SeeksPlace::in_the_middle;
+    return nullptr;
+  }
   begin_period_if_over();
   if (!here.recording) return nullptr;  // a step that is not recorded has begun
   Recording& r = *here.recording;
-  writes::Written written = writes::written_by(*info, function.inputs());
-  writes::save_contents(written);
-  const bool without_gradients = !at::GradMode::is_enabled() && !here.in_compiled_function;
-  if (asides() > 0 || (r.values().pending().count() == 0 && without_gradients)) {
+  writes::Written written;
+  if (info->writes || info->batch_norm) {
+    written = writes::written_by(*info, function.inputs());
+    writes::save_contents(written);
+  }
+  const bool starts_nothing =
+      r.values().pending().count() == 0 && !at::GradMode::is_enabled() && !here.in_compiled_function;
+  if (starts_nothing || asides() > 0 || r.rules().is_capturing()) {
     // not recorded, but it changes what it writes
     if (written.empty()) return nullptr;
+    auto context = std::make_unique<OperatorContext>();
     context->written = std::move(written);
     ++here.inside;
     return context;
   }
   end_node_around(r);
   execute_before(r, r.journal().moment());  // may run operators: not under the lock
+  auto context = std::make_unique<OperatorContext>();
   try {
     const Arbiter lock;
     context->call.emplace(here.recording, *info, function.inputs());
@@ -204,7 +217,7 @@ void on_scope_end(const at::RecordFunction&, at::ObserverContext* given) {
 
 // ---- nodes of backward ---------------------------------------------------------------------------------------------
 
-struct NodeContext final : at::ObserverContext {
+struct NodeContext final : at::ObserverContext, Pooled<NodeContext, 4> {
   double start = 0;  // if it is timed
 };
 
@@ -212,6 +225,7 @@ std::unique_ptr<at::ObserverContext> on_node(const at::RecordFunction& node) {
   ThreadState& here = this_thread();
   if (!here.recording || !here.recording->in_backward()) return nullptr;
   Recording& r = *here.recording;
+  if (r.rules().is_capturing()) return nullptr;
   const std::uint64_t name = std::hash<std::string_view>()(node.name());
   if (r.plan() && !r.plan()->expects(r.journal().moment(), name)) {
     const Arbiter lock;
@@ -236,10 +250,7 @@ void on_node_end(const at::RecordFunction&, at::ObserverContext* given) {
   ThreadState& here = this_thread();
   if (!given || !here.recording) return;
   Recording& r = *here.recording;
-  if (LateCosts* const late = r.journal().late()) {
-    if (r.journal().rebuilding() > 0) late->drop();  // the device did that, too
-    late->end();
-  }
+  if (LateCosts* const late = r.journal().late()) late->end();
   {
     const Arbiter lock;
     Journal& journal = r.journal();

@@ -6,6 +6,7 @@
 #include "torch/arbiter.h"
 #include "torch/meter.h"
 #include "torch/open_steps.h"
+#include "torch/place.h"
 #include "torch/process.h"
 #include "torch/recordings.h"
 #include "torch/regions.h"
@@ -34,14 +35,14 @@ Recording::Recording(std::shared_ptr<Rules> rules, std::shared_ptr<Period> follo
   period_ = std::move(followed);
   if (!period_) {
     journal_.observe();
-    if (!rules_->place().is_cpu()) journal_.measure_late(rules_->place().device());
+    if (const auto device = rules_->accelerator()) journal_.measure_late(*device);
     return;
   }
   expected_ = expected;
-  plan_ = PlanRun::of(*period_, *rules_);
+  take_plan();
   const bool will_be_planned = rules_->budget() != no_limit && !period_->costs_settled();
-  journal_.measure(period_->costs, !period_->costs_settled(), plan_.has_value() || will_be_planned);
-  if (journal_.measuring() && !rules_->place().is_cpu()) journal_.measure_late(rules_->place().device());
+  journal_.measure(period_->costs, period_->wants_costs(), plan_.has_value() || will_be_planned);
+  if (const auto device = rules_->accelerator(); device && journal_.measuring()) journal_.measure_late(*device);
 }
 
 Recording::~Recording() {
@@ -68,7 +69,17 @@ void Recording::change_to(const std::shared_ptr<Period>& another) {
   course_.change_to(another->recipes);
   values_.resize();
   journal_.costs_of(another->costs);
-  plan_ = PlanRun::of(*another, *rules_);
+  take_plan();
+}
+
+// A plan that asks for nothing is followed to the letter now and then: the other bytes are measured, and if they have
+// grown there is another plan.
+void Recording::take_plan() {
+  constexpr int measured_every = 16;
+  plan_ = PlanRun::of(*period_, *rules_);
+  const bool measured = period_->given || period_->met % measured_every == 0;
+  at_ease_ = plan_ && !measured && plan_->asks_for_nothing(rules_->budget());
+  if (at_ease_) plan_.reset();
 }
 
 std::shared_ptr<Period> Recording::leave_period() {
@@ -84,7 +95,7 @@ std::optional<PackedForm> Recording::form_of(Id value) const {
 void Recording::distrust(Id op) {
   const OperatorInfo& info = *course_.recipes().operators[op].info;
   rules_->distrust(info, op);
-  course_.obstruct(op, rules_->distrusted(info, op));
+  course_.obstruct(op, rules_->distrusted(info, op, false));
   if (period_) period_->drop_plan();
 }
 
@@ -127,7 +138,7 @@ void Recording::attach(SavedTensor& saved, Id value, c10::StorageImpl* storage) 
   values_.pending_changed();
   values_.save_now(value);
   if (!values_.rebuildable(value)) {
-    if (!rules_->place().has(*storage)) rules_->counters().on_other_device(values_.bytes(value));
+    if (!rules_->has(*storage)) rules_->counters().on_other_device(values_.bytes(value));
     if (!values_.kept(value)) values_.hold(value, storage);
     return;
   }
@@ -148,16 +159,17 @@ void Recording::attach(SavedTensor& saved, Id value, c10::StorageImpl* storage) 
 }
 
 void Recording::pack_at_once(Id value, const c10::StorageImpl& storage, at::ScalarType dtype) {
-  if (!rules_->packs() || !values_.may_forget()) return;
+  if (!rules_->packs() || !values_.may_forget() || storage.device_type() != c10::DeviceType::CPU) return;
   const auto form = form_of_contents(storage, dtype);
   if (form && values_.pack(value, *form, PackedCopy::Account::other)) values_.let_go(value);
 }
 
 void Recording::observe_form(Id value, const c10::StorageImpl& storage, at::ScalarType dtype) {
   if (journal_.knows_form_of(value) || values_.bytes(value) < smallest_packed) return;
+  if (storage.device_type() != c10::DeviceType::CPU) return;
   const auto form = form_of_contents(storage, dtype);
   journal_.packs(value, form);
-  if (form) process().steps().reserve_at_least(rules_->place(), meter::counted(form->bytes()));
+  if (form) process().steps().reserve_at_least(process().places().cpu(), meter::counted(form->bytes()));
 }
 
 void Recording::detach(SavedTensor& saved) {

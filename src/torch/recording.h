@@ -49,7 +49,14 @@ class Recording : public std::enable_shared_from_this<Recording> {
   [[nodiscard]] std::shared_ptr<Period> leave_period();
   // nullptr: the online policy decides.
   [[nodiscard]] PlanRun* plan() { return plan_ ? &*plan_ : nullptr; }
-  void drop_plan() { plan_.reset(); }
+  // A plan that was made before anybody has seen the period: of a rehearsal.
+  void follow_plan(std::shared_ptr<const Script> script) { plan_ = PlanRun::of(std::move(script), *rules_); }
+  void drop_plan() {
+    plan_.reset();
+    at_ease_ = false;
+  }
+  // It has a plan that asks for nothing, and nobody has to look after it; `plan` has none then.
+  [[nodiscard]] bool at_ease() const { return at_ease_; }
   // How a value packs, if anybody has looked.
   [[nodiscard]] std::optional<PackedForm> form_of(Id value) const;
   // A replay does not give what the operator gave: what it makes is kept from now on, and the period planned anew.
@@ -98,6 +105,7 @@ class Recording : public std::enable_shared_from_this<Recording> {
   void end();
 
  private:
+  void take_plan();
   void adopt_from_outside(Id value, c10::StorageImpl*);
   void observe_form(Id value, const c10::StorageImpl&, at::ScalarType);
   void pack_at_once(Id value, const c10::StorageImpl&, at::ScalarType);
@@ -109,6 +117,7 @@ class Recording : public std::enable_shared_from_this<Recording> {
   std::shared_ptr<Period> period_;
   bool expected_ = false;
   std::optional<PlanRun> plan_;
+  bool at_ease_ = false;
   OperatorCall* call_ = nullptr;
   const double rebuilding_before_;
   bool in_backward_ = false, went_back_ = false;

@@ -8,11 +8,20 @@
 namespace reprise::internal {
 
 void Replay::run() {
+  if (r_.rules().is_capturing()) {
+    throw SessionError("[session] a graph is being captured on " + r_.rules().place().name() +
+                       ", and its backward needs values that were forgotten before: they cannot be rebuilt inside of "
+                       "it. Capture forward and backward together, or open the step after the capture");
+  }
   const std::vector<Id>& operators = needs_.operators();
   const double start = thread_microseconds();
   for (const Id op : operators) run(op);
-  const double microseconds = thread_microseconds() - start;
+  double microseconds = thread_microseconds() - start;
   const Arbiter lock;
+  if (r_.rules().accelerator()) {  // the host only gave it the work: what counts is what the device told of it
+    microseconds = 0;
+    for (const Id op : operators) microseconds += r_.journal().cost_of(op);
+  }
   r_.rules().counters().replays(static_cast<std::int64_t>(operators.size()), microseconds);
 }
 

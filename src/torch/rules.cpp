@@ -2,6 +2,8 @@
 
 #include <ATen/Context.h>
 
+#include <algorithm>
+
 #include "torch/arbiter.h"
 #include "torch/libtorch.h"
 #include "torch/process.h"
@@ -9,12 +11,12 @@
 namespace reprise::internal {
 
 Rules::Rules(const SessionOptions& options)
-    : place_(process().places().at(options.device)),
+    : places_(places_of(options)),
       verify_(options.verify),
-      pack_(options.pack && place_.is_cpu()),
+      pack_(options.pack),
       forget_everything_(options.forget_everything),
       policy_(options.policy),
-      counters_(options.name) {
+      counters_(options.name, places_.size()) {
   if (!options.disk.folder.empty()) disk_ = ValueDisk::open(options.disk);
 }
 
@@ -23,9 +25,41 @@ Rules::~Rules() {
   if (disk_) Arbiter::discard_all(std::move(disk_));
 }
 
-OfferedTiers Rules::tiers() const {
+// ---- places --------------------------------------------------------------------------------------------------------
+
+PlaceIndex Rules::place_of(const Meter& meter) const {
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (&places_[i].place->meter() == &meter) return static_cast<PlaceIndex>(i);
+  }
+  return nowhere;
+}
+
+bool Rules::has(const c10::StorageImpl& storage) const {
+  return std::any_of(places_.begin(), places_.end(), [&](const auto& one) { return one.place->has(storage); });
+}
+
+std::optional<c10::Device> Rules::accelerator() const {
+  for (const auto& [place, budget] : places_) {
+    if (!place->is_cpu()) return place->device();
+  }
+  return std::nullopt;
+}
+
+void Rules::budgets(std::span<const Bytes> bytes) {
+  for (std::size_t i = 0; i < places_.size(); ++i) places_[i].budget = bytes[i];
+}
+
+bool Rules::may_forget() const {
+  return always_forgets_ || forget_everything_ ||
+         std::any_of(places_.begin(), places_.end(), [](const auto& one) { return one.budget != no_limit; });
+}
+
+OfferedTiers Rules::tiers(PlaceIndex place) const {
+  if (!places_[place].place->is_cpu()) return false;
   return {pack_, disk_ ? std::optional(disk_->terms()) : std::nullopt};
 }
+
+// ---- policy --------------------------------------------------------------------------------------------------------
 
 Choice Rules::choose(const PolicyOperator& op) try {
   Arbiter::expect_free("the policy is asked");
@@ -57,12 +91,14 @@ const std::string* Rules::module_of(c10::ArrayRef<const c10::IValue> arguments) 
   return module;
 }
 
+// ---- exactness -----------------------------------------------------------------------------------------------------
+
 bool Rules::verifies(const RecordedValue& value) const {
   return verify_ != Verify::never && !value.unwritten && (verify_ == Verify::always || !value.verified);
 }
 
-const char* Rules::distrusted(const OperatorInfo& info, Id op) const {
-  if (info.varies_on_accelerators && !place_.is_cpu() && !at::globalContext().deterministicAlgorithms()) {
+const char* Rules::distrusted(const OperatorInfo& info, Id op, bool on_accelerator) const {
+  if (info.varies_on_accelerators && on_accelerator && !at::globalContext().deterministicAlgorithms()) {
     return "on an accelerator it may give other bits each time, unless deterministic algorithms are on";
   }
   return distrusted_.count({&info, op}) != 0 ? "verify found that it does not give the same bits again" : nullptr;
@@ -70,6 +106,11 @@ const char* Rules::distrusted(const OperatorInfo& info, Id op) const {
 
 void Rules::distrust(const OperatorInfo& info, Id op) {
   distrusted_.emplace(&info, op);
+}
+
+void Rules::learn_from(const Rules& other) {
+  distrusted_ = other.distrusted_;
+  for (const auto& [parameter, module] : other.module_of_) module_of_[parameter] = &*modules_.insert(*module).first;
 }
 
 }  // namespace reprise::internal

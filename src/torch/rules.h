@@ -7,17 +7,21 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "reprise/torch/session.h"
 #include "torch/advice.h"
 #include "torch/counters.h"
 #include "torch/place.h"
+#include "torch/session_places.h"
 #include "torch/value_disk.h"
 
 namespace reprise::internal {
@@ -31,29 +35,54 @@ struct SmallestBudget {
 
 class Rules {
  public:
-  // Throws DiskError if the options have a disk that cannot be used.
+  // Throws BadOption if the options name places that cannot be, and DiskError if the options have a disk that cannot be
+  // used.
   explicit Rules(const SessionOptions&);
   ~Rules();
   Rules(const Rules&) = delete;
   Rules& operator=(const Rules&) = delete;
 
-  // Where its values are counted and limited. Not only under the lock.
-  [[nodiscard]] const Place& place() const { return place_; }
-  [[nodiscard]] bool packs() const { return pack_; }
+  // ---- places ----
+  // Where its values are counted, limited and forgotten. Not only under the lock, but see `settle`.
+  [[nodiscard]] std::span<const LimitedPlace> places() const { return places_; }
+  // The first one: plans are made for its bytes.
+  [[nodiscard]] const Place& place() const { return *places_.front().place; }
+  // Which of them counts this memory, or has this meter; `nowhere`: none.
+  [[nodiscard]] PlaceIndex place_of(const meter::Header* header) const {
+    return header ? place_of(*header->meter) : nowhere;
+  }
+  [[nodiscard]] PlaceIndex place_of(const Meter&) const;
+  [[nodiscard]] bool has(const c10::StorageImpl&) const;
+  // The first accelerator among them; none: only the CPU is.
+  [[nodiscard]] std::optional<c10::Device> accelerator() const;
+
+  // See Place::is_capturing: at any of them. Not only under the lock.
+  [[nodiscard]] bool is_capturing() const {
+    for (const LimitedPlace& limited : places_) {
+      if (limited.place->is_capturing()) return true;
+    }
+    return false;
+  }
+
+  // Of the step that is open, or was last: at the first place, or at each of them.
+  [[nodiscard]] Bytes budget() const { return places_.front().budget; }
+  void budgets(std::span<const Bytes>);
+  // It has this one place from now on. Only where nothing was recorded yet.
+  void settle(const Place& place) { places_ = {{&place, no_limit}}; }
+
+  // Values of the CPU, if that is one of its places.
+  [[nodiscard]] bool packs() const { return pack_ && place_of(meter::cpu()) != nowhere; }
   // nullptr: none. Not only under the lock.
   [[nodiscard]] const std::shared_ptr<ValueDisk>& disk() const { return disk_; }
-  // What plans may use, at present terms.
-  [[nodiscard]] OfferedTiers tiers() const;
+  // What plans may use, or the values of one place, at present terms: all of it is below the CPU.
+  [[nodiscard]] OfferedTiers tiers(PlaceIndex = 0) const;
   [[nodiscard]] bool forgets_everything() const { return forget_everything_; }
 
-  // Of the step that is open, or was last.
-  [[nodiscard]] Bytes budget() const { return budget_; }
-  void budget(Bytes budget) { budget_ = budget; }
   [[nodiscard]] const SmallestBudget& smallest() const { return smallest_; }
   void smallest(SmallestBudget known) { smallest_ = std::move(known); }
 
   // Whether anything may be forgotten at all; if so, what came from outside is held for the recipes.
-  [[nodiscard]] bool may_forget() const { return always_forgets_ || forget_everything_ || budget_ != no_limit; }
+  [[nodiscard]] bool may_forget() const;
   // From now on, without a budget, too.
   void allow_forgetting() { always_forgets_ = true; }
 
@@ -69,8 +98,10 @@ class Rules {
   [[nodiscard]] bool verifies(const RecordedValue&) const;
   // Why this operator is not to be replayed, if a replay found out, or if that is known of accelerators; nullptr: it
   // may be.
-  [[nodiscard]] const char* distrusted(const OperatorInfo&, Id op) const;
+  [[nodiscard]] const char* distrusted(const OperatorInfo&, Id op, bool on_accelerator) const;
   void distrust(const OperatorInfo&, Id op);
+  // Modules and operators are what they are to these rules.
+  void learn_from(const Rules&);
 
   // What plans did with values like others.
   [[nodiscard]] Advice& advice() { return advice_; }
@@ -79,12 +110,11 @@ class Rules {
   [[nodiscard]] const Counters& counters() const { return counters_; }
 
  private:
-  const Place& place_;
+  std::vector<LimitedPlace> places_;
   const Verify verify_;
   const bool pack_, forget_everything_;
   std::shared_ptr<ValueDisk> disk_;
   const Policy policy_;
-  Bytes budget_ = no_limit;
   SmallestBudget smallest_;
   bool always_forgets_ = false;
   std::set<std::pair<const OperatorInfo*, Id>> distrusted_;

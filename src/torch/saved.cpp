@@ -91,9 +91,11 @@ at::Tensor SavedHook::unpacked() {
   Fingerprint expected;
   std::shared_ptr<const DiskCopy> on_disk;
   std::optional<c10::Stream> made_on;
+  std::exception_ptr unread;
   {
     const Arbiter lock;
     asked = saved_.value;
+    unread = saved_.unread;
     on_disk = recording.values().on_disk(asked);
     expected = saved_.fingerprint;
     recording.journal().go_to(recording.values().saved_at(asked));
@@ -101,6 +103,9 @@ at::Tensor SavedHook::unpacked() {
     storage = recording.values().storage(asked);
     made_on = recording.values().made_on(asked);
   }
+  if (unread) std::rethrow_exception(unread);
+  LateCosts* const late = recording.journal().late();
+  if (late && (!storage || !expected.empty())) late->pause();
   if (storage) {
     libtorch::use_here(storage, made_on);
   } else {
@@ -112,6 +117,7 @@ at::Tensor SavedHook::unpacked() {
   if (on_disk) on_disk->finish_writing();  // from here on the program may write into it
   // What comes from disk was compared there with what was written; of its recipe that says nothing.
   if (!expected.empty() && !(on_disk && on_disk->usable())) verify(storage, expected);
+  if (late) late->go_on();
   return saved_.view.of(std::move(storage));
 }
 

@@ -9,11 +9,12 @@
 
 #include <memory>
 
+#include "torch/pooled.h"
 #include "torch/recording.h"
 
 namespace reprise::internal {
 
-class SavedHook final : public torch::autograd::SavedVariableHooks {
+class SavedHook final : public torch::autograd::SavedVariableHooks, public Pooled<SavedHook, 2048> {
  public:
   void call_pack_hook(const at::Tensor&) override;
   at::Tensor call_unpack_hook() override;

@@ -13,7 +13,7 @@ std::span<const Script::Step> Script::steps_before(Id moment) const {
 
 Bytes Script::bytes() const {
   constexpr Bytes behind_replay = 64;  // its two lists
-  return bytes_of(steps, after, before, events, replays, owned, last_drop, forms, other, most_other) +
+  return bytes_of(steps, after, before, events, recipes, replays, owned, last_drop, forms, other, most_other) +
          static_cast<Bytes>(replays.size()) * behind_replay;
 }
 

@@ -31,6 +31,9 @@ struct Script {
   // By moment: where its steps begin, those `after` it and then those `before` the next.
   std::vector<std::uint32_t> after, before;
   std::vector<std::uint64_t> events;  // by moment: the hash of an event's name, 0 for an operator
+  // By moment: the fingerprint of its operator's recipe (recipes.h), 0 for an event. Empty: the recipes are there, and
+  // followed. Else they are being written while the script is executed, as far as they are the expected ones.
+  std::vector<std::uint64_t> recipes;
   struct Replay {
     std::vector<Id> operators;  // recipes, in order
     std::vector<Id> outputs;    // what they leave

@@ -2,6 +2,7 @@
 
 #include <torch/nn/module.h>
 
+#include <algorithm>
 #include <string>
 
 #include "torch/arbiter.h"
@@ -17,19 +18,6 @@
 
 namespace reprise {
 using namespace internal;
-namespace {
-
-void check_budget(const Place& place, Bytes budget) {
-  if (budget < 0) throw BadOption("[session] option budget is " + std::to_string(budget) + ": it must not be negative");
-  if (budget != no_limit && !place.in_charge()) {
-    throw BadOption("[session] option budget is " + std::to_string(budget) +
-                    ", but another library has put its own allocator for " + place.name() +
-                    " in front of Reprise's meter: bytes can be "
-                    "neither counted nor limited. Only sessions without a budget work beside it");
-  }
-}
-
-}  // namespace
 
 // ---- step ----------------------------------------------------------------------------------------------------------
 
@@ -57,11 +45,12 @@ Bytes fraction_of_memory(double share) {
 
 Session::Session(SessionOptions options) {
   need_installed();
-  const Place& place = process().places().at(options.device);
-  check_budget(place, options.budget);
-  if (!place.is_cpu() && !options.disk.folder.empty()) {
-    throw BadOption("[session] option disk: values on " + place.name() +
-                    " cannot go to a disk. Only sessions of the CPU have one");
+  const auto places = places_of(options);
+  for (const auto& [place, budget] : places) check_budget(*place, budget);
+  if (!options.disk.folder.empty() &&
+      std::none_of(places.begin(), places.end(), [](const auto& one) { return one.place->is_cpu(); })) {
+    throw BadOption("[session] option disk: values on " + places.front().place->name() +
+                    " cannot go to a disk. Only those of the CPU can, and it is no place of this session");
   }
   if (options.planning_time.count() < 0) {
     throw BadOption("[session] option planning_time is " + std::to_string(options.planning_time.count()) +
@@ -95,15 +84,18 @@ Step Session::step() {
                     "'; close it first");
   }
   if (!enabled()) return Step(nullptr);
-  check_budget(state_->rules().place(), budget());
+  state_->check_places();
   open_step(state_);
   return Step(state_);
 }
 
 void Session::budget(Bytes budget) {
-  check_budget(state_->rules().place(), budget);
+  this->budget("", budget);
+}
+void Session::budget(const std::string& device, Bytes budget) {
+  const PlaceIndex place = state_->place_for(device, budget);
   const Arbiter lock;
-  state_->budget(budget);
+  state_->budget(place, budget);
 }
 Bytes Session::budget() const {
   const Arbiter lock;

@@ -8,6 +8,7 @@
 #include "torch/bridge.h"
 #include "torch/meter.h"
 #include "torch/open_steps.h"
+#include "torch/place.h"
 #include "torch/process.h"
 
 namespace reprise::internal {
@@ -51,32 +52,81 @@ void add_disk(Summary& summary, const DiskTotals& before, const DiskTotals& now)
 
 SessionState::SessionState(SessionOptions options)
     : options_(std::move(options)),
+      has_place_(!names_no_place(options_) || !options_.disk.folder.empty()),
       rules_(std::make_shared<Rules>(options_)),
       jobs_(std::make_shared<PlanningJobs>(rules_, PlanningBudget(options_.planning_share, options_.planning_time),
                                            options_.plans)),
       periods_(rules_, jobs_->budget()) {
-  jobs_->read_advice_for(options_.budget);
+  for (const auto& [place, budget] : rules_->places()) budgets_.push_back(budget);
+  jobs_->read_advice_for(budget());
 }
 
-void SessionState::budget(Bytes budget) {
-  if (std::exchange(options_.budget, budget) != budget) {
+// ---- places --------------------------------------------------------------------------------------------------------
+
+void SessionState::budget(PlaceIndex place, Bytes budget) {
+  const bool is_new = std::exchange(budgets_[place], budget) != budget;
+  if (place != 0) return;
+  if (is_new) {
     jobs_->budget().renew_credit();
     jobs_->read_advice_for(budget);
   }
   for (const auto& period : periods_.known().all()) ask_for_plan(period, budget);
 }
 
+void SessionState::look_for_place() {
+  if (!has_place() && accelerators_in_use().empty()) has_place_.store(true, std::memory_order_release);
+}
+
+void SessionState::meet_parameter(c10::Device device) {
+  const Place* place = &process().places().cpu();
+  std::string problem;
+  try {
+    place = &process().places().at(device.str());
+  } catch (const BadOption& error) {
+    problem = "there are parameters on '" + device.str() + "', where it cannot be held (" + error.what() +
+              "). Option device = \"cpu\" limits the bytes of the CPU";
+  }
+  const Arbiter lock;
+  if (!has_place()) {
+    process().steps().settle(*rules_, *place, budgets_);
+    has_place_.store(true, std::memory_order_release);
+  } else if (problem.empty() && place != &rules_->place()) {
+    problem = "there are parameters on '" + rules_->place().name() + "' and on '" + device.str() +
+              "'. Name the place that it limits by option device, or limit both by option budgets";
+  }
+  if (problem_.empty()) problem_ = std::move(problem);
+}
+
+void SessionState::check_places() const {
+  const Arbiter lock;
+  if (!problem_.empty() && budget() != no_limit) {
+    throw BadOption("[session] option budget is " + std::to_string(budget()) + ", and no device is named: " + problem_);
+  }
+  for (std::size_t i = 0; i < budgets_.size(); ++i) check_budget(*rules_->places()[i].place, budgets_[i]);
+}
+
+PlaceIndex SessionState::place_for(const std::string& device, Bytes budget) const {
+  const Place* const named = device.empty() ? nullptr : &process().places().at(device);
+  const Arbiter lock;
+  const Place& place = named ? *named : rules_->place();
+  check_budget(place, budget);
+  const PlaceIndex index = rules_->place_of(place.meter());
+  if (index != nowhere) return index;
+  throw BadOption("[session] a budget of " + std::to_string(budget) + " for '" + device +
+                  "': it is no place of this session. Name it in option budgets");
+}
+
 // ---- steps ---------------------------------------------------------------------------------------------------------
 
 bool SessionState::would_record() const {
-  return options_.budget != no_limit || options_.forget_everything || since_recorded_ + 1 >= recorded_every ||
-         periods_.wants_recording();
+  const bool limited = std::any_of(budgets_.begin(), budgets_.end(), [](Bytes budget) { return budget != no_limit; });
+  return limited || options_.forget_everything || since_recorded_ + 1 >= recorded_every || periods_.wants_recording();
 }
 
 bool SessionState::begin_step() {
   const bool recorded = would_record();
   since_recorded_ = recorded ? 0 : since_recorded_ + 1;
-  rules_->budget(options_.budget);
+  rules_->budgets(has_place() ? budgets_ : std::vector<Bytes>{no_limit});
   rules_->counters().step_begins();
   if (rules_->disk()) disk_before_ = rules_->disk()->totals();
   periods_.begin_step();
@@ -88,7 +138,10 @@ bool SessionState::begin_step() {
 void SessionState::end_step(double seconds) {
   see_open_steps();
   process().steps().close(*rules_);
-  rules_->counters().step_ends(seconds, rules_->place().meter().peak(), periods_.followed_plans());
+  std::vector<Bytes> peaks;
+  for (const auto& [place, budget] : rules_->places()) peaks.push_back(place->meter().peak());
+  const double work = rules_->accelerator() ? periods_.seconds_of_device() : seconds;
+  rules_->counters().step_ends(work, peaks, periods_.followed_plans());
   jobs_->budget().trained(seconds);
   periods_.end_step();
 }
@@ -151,19 +204,38 @@ void SessionState::follow(Plan plan) {
   rules_->allow_forgetting();
 }
 
+void SessionState::announce(std::vector<AnnouncedPlan> plans, double seconds) {
+  periods_.announce(std::move(plans));
+  jobs_->budget().paid(seconds);
+}
+
 // ---- the outcome ---------------------------------------------------------------------------------------------------
+
+void SessionState::add_places(Summary& summary) const {
+  const bool open = process().steps().any_of(*rules_);
+  for (std::size_t i = 0; i < summary.places.size(); ++i) {
+    PlaceSummary& one = summary.places[i];
+    const Place& place = *rules_->places()[i].place;
+    one.device = place.name();
+    if (budgets_[i] != no_limit) one.budget = budgets_[i];
+    one.live = place.meter().live();
+    if (!open) continue;
+    one.peak_last_step = place.meter().peak();
+    one.peak = std::max(one.peak, one.peak_last_step);
+  }
+  const PlaceSummary& first = summary.places.front();
+  summary.device = first.device;
+  summary.budget = first.budget;
+  summary.live = first.live;
+  summary.peak_last_step = first.peak_last_step;
+  summary.peak = first.peak;
+}
 
 Summary SessionState::summary() const {
   const Arbiter lock;
   Summary summary = rules_->counters().summary();
-  if (options_.budget != no_limit) summary.budget = options_.budget;
-  summary.device = rules_->place().name();
-  summary.live = rules_->place().meter().live();
+  add_places(summary);
   summary.resident = meter::resident();
-  if (process().steps().any_of(*rules_)) {
-    summary.peak_last_step = rules_->place().meter().peak();
-    summary.peak = std::max(summary.peak, summary.peak_last_step);
-  }
   if (rules_->disk()) add_disk(summary, disk_before_, rules_->disk()->totals());
   summary.planning = jobs_->under_way();
   summary.planning_seconds = jobs_->budget().cost();
@@ -190,7 +262,10 @@ std::optional<Plan> SessionState::plan() const {
 std::optional<Trace> SessionState::trace() const {
   const Arbiter lock;
   const auto period = periods_.longest();
-  return period ? trace_of(as_planned(*period), rules_->tiers()) : std::nullopt;
+  auto trace = period ? trace_of(as_planned(*period), rules_->tiers()) : std::nullopt;
+  // Whose bytes are in it, for reports.
+  if (trace && rules_->accelerator()) trace->name = options_.name + " on " + rules_->place().name();
+  return trace;
 }
 
 }  // namespace reprise::internal

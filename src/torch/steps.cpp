@@ -14,12 +14,14 @@ namespace reprise::internal {
 
 void open_step(const std::shared_ptr<SessionState>& session) {
   ThreadState& here = this_thread();
+  session->look_for_place();
   bool recorded = false;
   {
     const Arbiter lock;
     recorded = session->begin_step();
   }
   here.step = session.get();
+  here.seeks_place = session->has_place() ? SeeksPlace::no : SeeksPlace::from_start;
   if (recorded) {
     here.source = session;
     watch_operators(Watch::on);
@@ -42,6 +44,7 @@ void close_step(SessionState& session) noexcept {
   here.recording.reset();
   here.source.reset();
   here.step = nullptr;
+  here.seeks_place = SeeksPlace::no;
   {
     const Arbiter lock;
     if (unfinished) unfinished->end();

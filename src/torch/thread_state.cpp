@@ -2,11 +2,17 @@
 
 #include "torch/arbiter.h"
 #include "torch/of_thread.h"
+#include "torch/session_state.h"
 
 namespace reprise::internal {
 
 ThreadState& this_thread() {
   return of_thread<ThreadState>();
+}
+
+bool has_no_place(const ThreadState& here) {
+  const bool none = here.seeks_place == SeeksPlace::from_start || here.seeks_place == SeeksPlace::in_the_middle;
+  return none && here.source.get() == here.step;
 }
 
 bool complete_period() {
@@ -26,7 +32,7 @@ void begin_period_if_over() {
   ThreadState& here = this_thread();
   if (here.recording && (here.recording->in_backward() || !here.recording->values().pending().is_over())) return;
   end_period();
-  if (!here.source) return;  // the next step has begun, and is not recorded
+  if (!here.source || has_no_place(here)) return;  // the next step has begun, and is not recorded
   const Arbiter lock;
   here.recording = here.source->begin_period();
 }

@@ -3,6 +3,7 @@
 
 #include <ATen/record_function.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -12,9 +13,18 @@ namespace reprise::internal {
 
 class SessionState;
 
+// Whether a step still looks for the place where the parameters are, see place_finder.h.
+enum class SeeksPlace : std::uint8_t {
+  no,             // it has its places
+  from_start,     // and no operator has been passed over
+  in_the_middle,  // and some have
+  second,         // it has found one, and looks whether there is another
+};
+
 struct ThreadState {
-  SessionState* step = nullptr;          // whose step is open
-  double step_start = 0;                 // on the clock of the thread
+  SessionState* step = nullptr;  // whose step is open
+  double step_start = 0;         // on the clock of the thread
+  SeeksPlace seeks_place = SeeksPlace::no;
   std::shared_ptr<Source> source;        // of recordings; none: nothing is recorded
   std::shared_ptr<Recording> recording;  // none until the first operator of a period
   int inside = 0;                        // operators that are recorded, or ignored with all they call, and run now
@@ -26,6 +36,9 @@ struct ThreadState {
 };
 
 [[nodiscard]] ThreadState& this_thread();
+
+// Whether its step has no place yet, and so nothing to record. A region of a checkpoint has places of its own.
+[[nodiscard]] bool has_no_place(const ThreadState&);
 
 // A new period begins on this thread, if the present one is over; both without effect if nothing is recorded. Not under
 // the arbiter's lock.

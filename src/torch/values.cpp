@@ -10,7 +10,7 @@
 namespace reprise::internal {
 
 Values::Values(Course& course, const Journal& journal, Rules& rules, bool may_forget)
-    : course_(course), journal_(journal), rules_(rules), may_forget_(may_forget) {
+    : course_(course), journal_(journal), rules_(rules), may_forget_(may_forget), victims_(rules.places().size()) {
   resize();
 }
 
@@ -47,7 +47,8 @@ void Values::use(Id value) {
 
 Id Values::add(c10::StorageImpl* storage, Id maker) {
   const meter::Header* const header = meter::header_of(*storage);
-  const Id value = course_.add_value(header ? header->bytes : static_cast<Bytes>(storage->nbytes()), maker);
+  const Bytes bytes = header ? header->bytes : static_cast<Bytes>(storage->nbytes());
+  const Id value = course_.add_value(bytes, maker, rules_.place_of(header));
   resize();
   bind(storage, value);
   return value;
@@ -96,11 +97,18 @@ void Values::let_go(Id value) {
 void Values::keep(Id value, c10::Storage storage) {
   let_go(value);
   live_[value].kept = std::move(storage);
-  if (may_forget_ && rebuildable(value) && course_.choice_of(value) != Choice::keep) {
+  if (may_forget_ && rebuildable(value) && course_.choice_of(value) != Choice::keep) kept_lately_.push_back(value);
+}
+
+VictimQueue& Values::victims(PlaceIndex place) {
+  for (const Id value : kept_lately_) {
+    if (!live_[value].kept || !rebuildable(value)) continue;
     const RecordedValue& info = course_.info(value);
-    victims_.add(value, journal_.cost_of(info.maker), info.bytes, live_[value].saved_at,
-                 rules_.advice().turn_of(course_.recipes().operators[info.maker].likeness.back()));
+    victims_[info.place].add(value, journal_.cost_of(info.maker), info.bytes, live_[value].saved_at,
+                             rules_.advice().turn_of(course_.recipes().operators[info.maker].likeness.back()));
   }
+  kept_lately_.clear();
+  return victims_[place];
 }
 
 void Values::release(Id value) {
@@ -122,7 +130,7 @@ void Values::forget(Id value) {
   if (course_.info(value).outlasts) return;
   if (pending_.any_of(value) && live_[value].kept) {
     take_fingerprints(value, live_[value].kept);
-    rules_.counters().forgotten(bytes(value));
+    if (place(value) != nowhere) rules_.counters().forgotten(place(value), bytes(value));
   }
   let_go(value);
   live_[value].copies.give_up_fetched();

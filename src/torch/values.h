@@ -57,10 +57,16 @@ class Values {
   [[nodiscard]] const Bindings& bindings() const { return bindings_; }
   [[nodiscard]] const Pending& pending() const { return pending_; }
   [[nodiscard]] Pending& pending() { return pending_; }
-  [[nodiscard]] VictimQueue& victims() { return victims_; }
+  // With all that is kept now, see kept_lately_.
+  [[nodiscard]] VictimQueue& victims(PlaceIndex);
 
   // ---- one value ----
   [[nodiscard]] Bytes bytes(Id value) const { return course_.info(value).bytes; }
+  [[nodiscard]] PlaceIndex place(Id value) const { return course_.info(value).place; }
+  // Those that count at this place.
+  [[nodiscard]] Bytes bytes_at(PlaceIndex place, Id value) const {
+    return this->place(value) == place ? bytes(value) : 0;
+  }
   // By its recipe, whether it is resident or not.
   [[nodiscard]] bool rebuildable(Id value) const {
     const RecordedValue& info = course_.info(value);
@@ -194,8 +200,9 @@ class Values {
   std::vector<LiveValue> live_;  // by value
   Bindings bindings_;
   Pending pending_;
-  VictimQueue victims_;
-  std::vector<bool> needed_;  // by value, if known
+  std::vector<VictimQueue> victims_;  // by place
+  std::vector<Id> kept_lately_;       // to be sorted into the queues when one is asked for: mostly, none ever is
+  std::vector<bool> needed_;          // by value, if known
   bool needed_known_ = false;
   std::vector<c10::Storage> unread_;
   std::vector<Id> released_;  // that outlast what they were made of, and that recipes may still need

@@ -73,31 +73,38 @@ double weight_of(Turn turn) {
   return weights[static_cast<int>(turn)];
 }
 
-Bytes bytes_of_operator(const Recording& r, Id op) {
+// At a place, of what it needs and makes.
+Bytes bytes_of_operator(const Recording& r, Id op, PlaceIndex place) {
   const Recipes& recipes = r.course().recipes();
   Bytes bytes = 0;
   Id before = no_value;
   for (const Reference& reference : recipes.references_of(op)) {
     const Id value = reference.value;
-    if (value != no_value && value != before && r.values().rebuildable(value)) bytes += r.values().bytes(value);
+    if (value != no_value && value != before && r.values().rebuildable(value)) {
+      bytes += r.values().bytes_at(place, value);
+    }
     before = value;
   }
-  for (const Output& output : recipes.outputs_of(op)) bytes += output.write < 0 ? r.values().bytes(output.value) : 0;
+  for (const Output& output : recipes.outputs_of(op)) {
+    bytes += output.write < 0 ? r.values().bytes_at(place, output.value) : 0;
+  }
   return bytes;
 }
 
 // Of those that have run. What was counted before is remembered.
-Bytes largest_operator(const Recording& r) {
+Bytes largest_operator(const Recording& r, PlaceIndex place) {
   struct Largest {
     const Recipes* of = nullptr;
     std::size_t counted = 0;
     Bytes bytes = 0;
   };
   const Recipes& recipes = r.course().recipes();
-  auto& largest = of_thread<Largest>();
+  auto& by_place = of_thread<std::vector<Largest>>();
+  if (by_place.size() <= place) by_place.resize(std::size_t{place} + 1);
+  Largest& largest = by_place[place];
   if (largest.of != &recipes || largest.counted > recipes.operators.size()) largest = {&recipes};
   for (; largest.counted + 1 < recipes.operators.size(); ++largest.counted) {
-    largest.bytes = std::max(largest.bytes, bytes_of_operator(r, static_cast<Id>(largest.counted)));
+    largest.bytes = std::max(largest.bytes, bytes_of_operator(r, static_cast<Id>(largest.counted), place));
   }
   return largest.bytes;
 }
@@ -112,8 +119,11 @@ Bytes room_at(const Meter& meter) {
 // before it, do not count as resident.
 class HardToRebuild {
  public:
-  explicit HardToRebuild(const Recording& r)
-      : r_(r), room_(room_at(r.rules().place().meter())), any_(largest_operator(r) > room_) {}
+  HardToRebuild(const Recording& r, PlaceIndex place)
+      : r_(r),
+        place_(place),
+        room_(room_at(r.rules().places()[place].place->meter())),
+        any_(largest_operator(r, place) > room_) {}
 
   [[nodiscard]] bool operator()(Id value) const {
     if (!any_) return false;
@@ -128,7 +138,7 @@ class HardToRebuild {
       const Id op = r_.course().info(v).maker;
       if (seen[op]) continue;
       seen[op] = true;
-      if (bytes_of_operator(r_, op) > room_) return true;
+      if (bytes_of_operator(r_, op, place_) > room_) return true;
       for (const Reference& reference : r_.course().recipes().references_of(op)) {
         if (reference.value != no_value) open.push_back(reference.value);
       }
@@ -138,13 +148,10 @@ class HardToRebuild {
 
  private:
   const Recording& r_;
+  const PlaceIndex place_;
   const Bytes room_;
   const bool any_;  // operator is so large at all
 };
-
-bool is_at(const Recording& r, const Meter& meter) {
-  return &r.rules().place().meter() == &meter;
-}
 
 struct Victim {
   Recording* recording = nullptr;
@@ -153,10 +160,10 @@ struct Victim {
   bool to_disk = false;
 };
 
-void look_in(Recording& r, Victim& best) {
+void look_in(Recording& r, PlaceIndex place, Victim& best) {
   Values& values = r.values();
-  const HardToRebuild is_hard_to_rebuild(r);
-  const std::optional<DiskTerms> disk = r.rules().tiers().disk;
+  const HardToRebuild is_hard_to_rebuild(r, place);
+  const std::optional<DiskTerms> disk = r.rules().tiers(place).disk;
   const auto disk_takes = [&](Id value) { return disk && disk->takes(values.bytes(value)); };
   const auto usable = [&](Id value) {
     if (!values.kept(value) || !values.rebuildable(value)) return VictimQueue::Answer::drop;
@@ -165,7 +172,7 @@ void look_in(Recording& r, Victim& best) {
     return comes_back ? VictimQueue::Answer::take : VictimQueue::Answer::skip;
   };
   for (int c = 0; c < VictimQueue::classes; ++c) {
-    const Id value = values.victims().first(c, usable);
+    const Id value = values.victims(place).first(c, usable);
     if (value == no_value) continue;
     const auto bytes = static_cast<double>(values.bytes(value));
     const double age = std::max(50.0, std::abs(static_cast<double>(r.journal().now()) - values.saved_at(value)));
@@ -196,7 +203,8 @@ bool forget(const Victim& victim) {
 bool forget_a_victim(const Meter& meter) {
   Victim best;
   for (Recording* const r : process().recordings().all()) {
-    if (is_at(*r, meter) && r->values().may_forget()) look_in(*r, best);
+    const PlaceIndex place = r->rules().place_of(meter);
+    if (place != nowhere && r->values().may_forget()) look_in(*r, place, best);
   }
   return forget(best);
 }
@@ -206,11 +214,12 @@ bool forget_the_largest(const Meter& meter) {
   Bytes bytes = 0;
   for (Recording* const r : process().recordings().all()) {
     const Values& values = r->values();
-    if (!is_at(*r, meter) || !values.may_forget()) continue;
+    const PlaceIndex place = r->rules().place_of(meter);
+    if (place == nowhere || !values.may_forget()) continue;
     for (Id v = 0; v < static_cast<Id>(values.size()); ++v) {
-      if (!values.kept(v) || values.bytes(v) <= bytes || !values.rebuildable(v)) continue;
+      if (values.place(v) != place || !values.kept(v) || values.bytes(v) <= bytes || !values.rebuildable(v)) continue;
       if (values.kept(v).use_count() > 1 || r->course().choice_of(v) == Choice::keep) continue;
-      const std::optional<DiskTerms> disk = r->rules().tiers().disk;
+      const std::optional<DiskTerms> disk = r->rules().tiers(place).disk;
       largest = {r, v, 0, disk && disk->takes(values.bytes(v))};
       bytes = values.bytes(v);
     }
@@ -219,12 +228,13 @@ bool forget_the_largest(const Meter& meter) {
 }
 
 bool drop_a_packed_copy(const Meter& meter) {
+  if (&meter != &meter::cpu()) return false;
   Recording* of = nullptr;
   Id largest = no_value;
   Bytes bytes = 0;
   for (Recording* const r : process().recordings().all()) {
     const Values& values = r->values();
-    if (!is_at(*r, meter) || !values.may_forget()) continue;
+    if (!values.may_forget()) continue;
     for (Id v = 0; v < static_cast<Id>(values.size()); ++v) {
       const auto& packed = values.packed(v);
       if (!packed || packed.use_count() > 1 || packed->bytes() <= bytes || !values.rebuildable(v)) continue;
@@ -245,10 +255,12 @@ bool put_away_what_cannot_be_rebuilt(const Meter& meter) {
   {
     const Arbiter lock;
     for (Recording* const r : process().recordings().all()) {
-      const std::optional<DiskTerms> disk = r->rules().tiers().disk;
-      if (!disk || !is_at(*r, meter)) continue;
+      const PlaceIndex place = r->rules().place_of(meter);
+      const auto disk = place == nowhere ? std::nullopt : r->rules().tiers(place).disk;
+      if (!disk) continue;
       for (Id v = 0; v < static_cast<Id>(r->values().size()); ++v) {
-        if (!r->values().may_put_away(v) || !disk->takes(r->values().bytes(v))) continue;
+        if (r->values().place(v) != place || !r->values().may_put_away(v) || !disk->takes(r->values().bytes(v)))
+          continue;
         if (largest != no_value && of->values().bytes(largest) >= r->values().bytes(v)) continue;
         of = r->shared_from_this();
         largest = v;
@@ -268,10 +280,11 @@ bool put_away_what_cannot_be_rebuilt(const Meter& meter) {
 bool reconsider_victims(const Meter& meter) {
   bool any = false;
   for (Recording* const r : process().recordings().all()) {
-    if (!is_at(*r, meter)) continue;
+    const PlaceIndex place = r->rules().place_of(meter);
+    if (place == nowhere) continue;
     any |= r->values().release_outlasting();
-    any |= r->values().victims().has_busy();
-    r->values().victims().reconsider();
+    any |= r->values().victims(place).has_busy();
+    r->values().victims(place).reconsider();
   }
   return any;
 }

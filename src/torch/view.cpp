@@ -1,7 +1,5 @@
 #include "torch/view.h"
 
-#include <algorithm>
-
 #include "torch/libtorch.h"
 
 namespace reprise::internal {
@@ -11,15 +9,6 @@ View::View(const at::Tensor& tensor)
   const auto sizes = tensor.sizes(), strides = tensor.strides();
   dims.append(sizes.begin(), sizes.end());
   dims.append(strides.begin(), strides.end());
-}
-
-bool View::matches(const at::Tensor& tensor) const {
-  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-  const auto rank = static_cast<std::size_t>(impl.dim());
-  if (2 * rank != dims.size() || impl.storage_offset() != offset) return false;
-  if (c10::typeMetaToScalarType(impl.dtype()) != dtype || impl.device() != device) return false;
-  return std::equal(dims.begin(), dims.begin() + rank, impl.sizes().data()) &&
-         std::equal(dims.begin() + rank, dims.end(), impl.strides().data());
 }
 
 at::Tensor View::of(c10::Storage storage) const {

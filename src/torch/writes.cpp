@@ -14,6 +14,7 @@
 #include "torch/process.h"
 #include "torch/recording.h"
 #include "torch/recordings.h"
+#include "torch/undo.h"
 
 namespace reprise::internal::writes {
 namespace {
@@ -61,6 +62,12 @@ std::optional<c10::Storage> copy_of(const Needed& needed) noexcept try {
   return std::nullopt;
 }
 
+void tell_undo(c10::ArrayRef<at::Tensor> written) {
+  Undo* const undo = Undo::of_this_thread();
+  if (!undo) return;
+  for (const at::Tensor& tensor : written) undo->before_write(tensor);
+}
+
 c10::DispatchKeySet below(c10::DispatchKeySet keys) {
   return keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, libtorch::key_of_writes);
 }
@@ -80,6 +87,7 @@ class Seen {
 void on_write(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   Written written = written_by(find_operator(op), torch::jit::last(*stack, op.schema().arguments().size()));
   std::optional<Seen> seen;
+  tell_undo(written);
   if (is_known(written)) seen.emplace(std::move(written));
   op.redispatchBoxed(below(keys), stack);
 }
@@ -88,6 +96,7 @@ void on_write(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::ji
 template <class Operator, class... Arguments>
 at::Tensor& on_write_to(c10::DispatchKeySet keys, at::Tensor& self, Arguments... arguments) {
   std::optional<Seen> seen;
+  tell_undo(self);
   if (self.has_storage() && is_known(self)) seen.emplace(Written{self});
   return Operator::redispatch(below(keys), self, arguments...);
 }
@@ -141,8 +150,10 @@ Written written_by(const OperatorInfo& info, c10::ArrayRef<const c10::IValue> in
 
 void save_contents(const Written& written) {
   if (written.empty()) return;
+  tell_undo(written);
   auto all = needed_of(written);
   for (Needed& needed : all) {
+    if (needed.recording->rules().is_capturing()) continue;  // it would not be copied now, but whenever the graph runs
     auto copy = copy_of(needed);
     const Arbiter lock;
     Values& values = needed.recording->values();

@@ -16,7 +16,6 @@ namespace reprise::testing::accelerator {
 namespace {
 
 constexpr std::size_t unit = 512;
-constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
 
 std::atomic<std::int64_t> until_failure{-1};  // allocations
 
@@ -36,9 +35,10 @@ class DeviceAllocator final : public c10::DeviceAllocator {
     void* const data = fails ? nullptr : pool.allocate(bytes, stream_of(current_stream()));
     if (data == nullptr) {
       const auto stats = pool.stats();
-      C10_THROW_ERROR(OutOfMemoryError, c10::str("[accelerator] out of memory: ", bytes, " bytes wanted, ",
-                                                 stats.allocated_bytes[all].current, " live, ",
-                                                 stats.reserved_bytes[all].current, " reserved of ", pool.capacity()));
+      C10_THROW_ERROR(
+          OutOfMemoryError,
+          c10::str("[accelerator] out of memory: ", bytes, " bytes wanted, ", stats.allocated_bytes[every_kind].current,
+                   " live, ", stats.reserved_bytes[every_kind].current, " reserved of ", pool.capacity()));
     }
     return {data, data, &free_memory, device};
   }
@@ -63,7 +63,7 @@ class DeviceAllocator final : public c10::DeviceAllocator {
   void resetPeakStats(c10::DeviceIndex device) override { pool_of(device).reset_peaks(); }
   std::pair<std::size_t, std::size_t> getMemoryInfo(c10::DeviceIndex device) override {
     const std::size_t total = pool_of(device).capacity();
-    const auto reserved = static_cast<std::size_t>(pool_of(device).stats().reserved_bytes[all].current);
+    const auto reserved = static_cast<std::size_t>(pool_of(device).stats().reserved_bytes[every_kind].current);
     return {total - std::min(total, reserved), total};
   }
 };
@@ -81,12 +81,12 @@ void record_stream(const c10::DataPtr& data, c10::Stream stream) {
 Memory memory(c10::DeviceIndex device) {
   const auto stats = pool_of(device).stats();
   Memory now;
-  now.live = stats.allocated_bytes[all].current;
-  now.waiting = stats.active_bytes[all].current - now.live;
-  now.reserved = stats.reserved_bytes[all].current;
-  now.live_peak = stats.allocated_bytes[all].peak;
-  now.active_peak = stats.active_bytes[all].peak;
-  now.reserved_peak = stats.reserved_bytes[all].peak;
+  now.live = stats.allocated_bytes[every_kind].current;
+  now.waiting = stats.active_bytes[every_kind].current - now.live;
+  now.reserved = stats.reserved_bytes[every_kind].current;
+  now.live_peak = stats.allocated_bytes[every_kind].peak;
+  now.active_peak = stats.active_bytes[every_kind].peak;
+  now.reserved_peak = stats.reserved_bytes[every_kind].peak;
   return now;
 }
 void mark_peak(c10::DeviceIndex device) {

@@ -7,12 +7,6 @@
 #include <cstring>
 
 namespace reprise::testing::accelerator {
-namespace {
-
-// Of LibTorch's statistics, only the sum over small and large blocks.
-constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-
-}  // namespace
 
 DevicePool::DevicePool(c10::DeviceIndex device)
     : addresses_(addresses_of(device)), fresh_(addresses_.first), capacity_(std::size_t{unlimited}) {}
@@ -30,9 +24,9 @@ void* DevicePool::allocate(std::size_t bytes, DeviceStream& stream) {
     ++stats_.num_ooms;
     return nullptr;
   }
-  stats_.allocation[all].increase(1);
-  stats_.allocated_bytes[all].increase(bytes);
-  stats_.active_bytes[all].increase(bytes);
+  stats_.allocation[every_kind].increase(1);
+  stats_.allocated_bytes[every_kind].increase(bytes);
+  stats_.active_bytes[every_kind].increase(bytes);
   return at;
 }
 
@@ -41,8 +35,8 @@ void DevicePool::free(void* data) {
   const auto found = blocks_.find(static_cast<char*>(data));
   TORCH_CHECK(found != blocks_.end() && found->second.state == State::live, "[accelerator] freed twice, or never had");
   Block& block = found->second;
-  stats_.allocation[all].decrease(1);
-  stats_.allocated_bytes[all].decrease(block.bytes);
+  stats_.allocation[every_kind].decrease(1);
+  stats_.allocated_bytes[every_kind].decrease(block.bytes);
   if (block.users.empty()) {
     cache(block);
     return;
@@ -90,7 +84,7 @@ char* DevicePool::take(std::size_t bytes, DeviceStream& stream) {
 }
 
 char* DevicePool::new_segment(std::size_t bytes) {
-  const auto reserved = static_cast<std::size_t>(stats_.reserved_bytes[all].current);
+  const auto reserved = static_cast<std::size_t>(stats_.reserved_bytes[every_kind].current);
   if (bytes > capacity_ || reserved > capacity_ - bytes) return nullptr;
   char* at = fresh_;
   if (const auto found = abandoned_.find(bytes); found != abandoned_.end()) {
@@ -100,8 +94,8 @@ char* DevicePool::new_segment(std::size_t bytes) {
     TORCH_CHECK(bytes <= static_cast<std::size_t>(addresses_.end - fresh_), "[accelerator] no addresses are left");
     fresh_ += bytes;
   }
-  stats_.segment[all].increase(1);
-  stats_.reserved_bytes[all].increase(bytes);
+  stats_.segment[every_kind].increase(1);
+  stats_.reserved_bytes[every_kind].increase(bytes);
   return at;
 }
 
@@ -116,7 +110,7 @@ void DevicePool::split(Block& block, std::size_t bytes) {
 }
 
 void DevicePool::cache(Block& freed) {
-  stats_.active_bytes[all].decrease(freed.bytes);
+  stats_.active_bytes[every_kind].decrease(freed.bytes);
   freed.state = State::cached;
   poison_in_order(freed);
   cached_.emplace(freed.stream, freed.bytes, freed.at);
@@ -164,8 +158,8 @@ void DevicePool::give_back_cached() {
       drop_pages(block.at, block.bytes);
       abandoned_.emplace(block.bytes, block.at);
       cached_.erase({block.stream, block.bytes, block.at});
-      stats_.segment[all].decrease(1);
-      stats_.reserved_bytes[all].decrease(block.bytes);
+      stats_.segment[every_kind].decrease(1);
+      stats_.reserved_bytes[every_kind].decrease(block.bytes);
       blocks_.erase(found);
     }
     found = next;
@@ -181,14 +175,14 @@ void DevicePool::reset_peaks() {
   const std::lock_guard lock(mutex_);
   for (auto* stat :
        {&stats_.allocation, &stats_.segment, &stats_.allocated_bytes, &stats_.active_bytes, &stats_.reserved_bytes})
-    (*stat)[all].reset_peak();
+    (*stat)[every_kind].reset_peak();
 }
 
 void DevicePool::reset_accumulated() {
   const std::lock_guard lock(mutex_);
   for (auto* stat :
        {&stats_.allocation, &stats_.segment, &stats_.allocated_bytes, &stats_.active_bytes, &stats_.reserved_bytes})
-    (*stat)[all].reset_accumulated();
+    (*stat)[every_kind].reset_accumulated();
   stats_.num_alloc_retries = stats_.num_ooms = 0;
 }
 

@@ -23,6 +23,9 @@
 
 namespace reprise::testing::accelerator {
 
+// Of LibTorch's statistics, which have large and small blocks apart, too: those of both.
+inline constexpr auto every_kind = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+
 class DevicePool {
  public:
   explicit DevicePool(c10::DeviceIndex);

@@ -92,7 +92,7 @@ TEST_F(CountedAllocatorTest, FindsTheHeaderOfATensorAndOfItsViews) {
   const meter::Header* const header = meter::header_of(*tensor.storage().unsafeGetStorageImpl());
   ASSERT_NE(header, nullptr);
   EXPECT_EQ(header->bytes, 2048);
-  EXPECT_TRUE(place.counts(header));
+  EXPECT_EQ(header->meter, &place.meter());
   EXPECT_TRUE(meter::is_far(*header));
   EXPECT_EQ(meter::header_of(*tensor.slice(0, 10).storage().unsafeGetStorageImpl()), header);
 }

@@ -167,6 +167,7 @@ TEST_F(DeviceSession, KeepsValuesOfTheHost) {
 TEST_F(DeviceSession, OfTheCpuKeepsValuesOfTheDevice) {
   (void)Session(on_device());  // its bytes are counted from now on
   SessionOptions options;
+  options.device = "cpu";
   options.forget_everything = true;
   Session session(options);
   EXPECT_EQ(difference(plain_gpt(), train(small_gpt, &session)), "");

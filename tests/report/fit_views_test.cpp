@@ -8,7 +8,7 @@
 #include "reprise/report/json.h"
 #include "well_formed.h"
 
-namespace reprise {
+namespace reprise::fit_views_test {
 namespace {
 
 constexpr Bytes GiB = Bytes{1} << 30;
@@ -113,4 +113,4 @@ TEST(FitJson, HasEveryNumberAndNullWhereThereIsNone) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::fit_views_test

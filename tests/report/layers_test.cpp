@@ -9,7 +9,7 @@
 #include "support/random_plan.h"
 #include "support/small_trace.h"
 
-namespace reprise {
+namespace reprise::layers_test {
 using namespace internal;
 namespace {
 
@@ -109,4 +109,4 @@ TEST(Layers, OfATraceWithoutMomentsOrCostsAreThereToo) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::layers_test

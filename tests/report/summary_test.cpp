@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-namespace reprise {
+namespace reprise::summary_test {
 namespace {
 
 constexpr Bytes MiB = Bytes{1} << 20;
@@ -196,6 +196,23 @@ TEST(SummaryText, NamesTheDeviceUnlessItIsTheCpu) {
   EXPECT_TRUE(has(text_of(summary), "no budget on cuda:0\n")) << text_of(summary);
 }
 
+TEST(SummaryText, NamesTheBytesOfEachPlaceIfThereAreSeveral) {
+  Summary summary = usual();
+  summary.places = {{"cpu", 512 * MiB, 1, 500 * MiB, 511 * MiB, 3 * MiB}};
+  EXPECT_FALSE(has(text_of(summary), "places")) << text_of(summary);
+  summary.places.push_back({"cuda:0", std::nullopt, 1, 2 * MiB, 4 * MiB, 0});
+  EXPECT_TRUE(has(text_of(summary), " on cpu\n")) << text_of(summary);
+  EXPECT_TRUE(has(text_of(summary),
+                  "  places      cpu: a peak of 500.00 MiB of a budget of 512.00 MiB, 3.00 MiB forgotten\n"
+                  "              cuda:0: a peak of 2.00 MiB without a budget, 0 B forgotten\n"))
+      << text_of(summary);
+  const auto json = nlohmann::json::parse(json_line(summary));
+  EXPECT_EQ(json["places"][0]["budget_bytes"], 512 * MiB);
+  EXPECT_EQ(json["places"][1]["device"], "cuda:0");
+  EXPECT_EQ(json["places"][1]["peak_bytes"], 4 * MiB);
+  EXPECT_TRUE(json["places"][1]["budget_bytes"].is_null());
+}
+
 TEST(SummaryText, HasNoSpacesAtTheEndsOfLines) {
   Summary summary = usual();
   summary.divergences = 1;
@@ -237,4 +254,4 @@ TEST(SummaryJson, IsJsonWhateverTheNamesAre) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::summary_test

@@ -6,7 +6,7 @@
 #include "support/random_trace.h"
 #include "support/small_trace.h"
 
-namespace reprise {
+namespace reprise::text_test {
 namespace {
 
 using testing::SmallTrace;
@@ -102,4 +102,4 @@ TEST(Texts, CanBeMadeOfWhatever) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::text_test

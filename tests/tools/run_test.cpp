@@ -33,6 +33,22 @@ TEST(RunUsage, RefusesWhatIsNoAmount) {
   EXPECT_NE(outcome.err.find("'much'"), std::string::npos) << outcome.err;
 }
 
+TEST(RunUsage, RefusesBudgetsThatAreNone) {
+  const auto refused = [](const std::vector<std::string>& options, const std::string& because) {
+    std::vector<std::string> words = {"run"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--", "true"});
+    const Outcome outcome = run_command(words);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_NE(outcome.err.find(because), std::string::npos) << outcome.err;
+  };
+  refused({"--budgets", "2GiB"}, "--budgets: '2GiB' is not DEVICE=AMOUNT");
+  refused({"--budgets", "cpu=2GiB,=1GiB"}, "'=1GiB' is not DEVICE=AMOUNT");
+  refused({"--budgets", "cpu=2GiB,cuda:0=much"}, "'much'");
+  refused({"--budgets", "cpu=2GiB", "--budget", "1GiB"}, "instead of --budget and --device");
+  refused({"--budgets", "cpu=2GiB", "--device", "cpu"}, "instead of --budget and --device");
+}
+
 TEST(RunUsage, AProgramThatIsNotThereHasTheExitCodeOfAShell) {
   const Outcome outcome = run_command({"run", "--budget", "1GiB", "--", "no-such-program"});
   EXPECT_EQ(outcome.code, 127);
@@ -167,6 +183,25 @@ TEST_F(Preloaded, UsesADiskAndLeavesNothingThere) {
   EXPECT_EQ(nlohmann::json::parse(outcome.err).at("disk_failures"), 0) << outcome.err;
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   EXPECT_EQ(run_command({"run", "--disk-bytes", "much", "--", REPRISE_PROGRAM_TRAINER}).code, 2);
+}
+
+TEST_F(Preloaded, LimitsTheDeviceThatIsNamed) {
+  for (const std::vector<std::string>& named :
+       {std::vector<std::string>{"--budget", budget(), "--device", "cpu"}, {"--budgets", "cpu=" + budget()}}) {
+    std::vector<std::string> words = {"run", "--summary", "json"};
+    words.insert(words.end(), named.begin(), named.end());
+    words.insert(words.end(), {"--", REPRISE_PROGRAM_TRAINER, "7"});
+    const Outcome outcome = run_command(words);
+    EXPECT_EQ(outcome.code, 7);
+    EXPECT_EQ(outcome.out, plain());
+    const auto summary = nlohmann::json::parse(outcome.err);
+    EXPECT_EQ(summary.at("device"), "cpu");
+    EXPECT_GT(summary.at("replays"), 0) << outcome.err;
+  }
+  const Outcome unknown = run_command({"run", "--device", "nonsense", "--", REPRISE_PROGRAM_TRAINER, "7"});
+  EXPECT_NE(unknown.code, 7);
+  EXPECT_NE(unknown.err.find("option device is 'nonsense': LibTorch knows no such device"), std::string::npos)
+      << unknown.err;
 }
 
 TEST_F(Preloaded, AnEnvironmentThatMakesNoSenseEndsTheProgramUnlessItMayRunUntouched) {

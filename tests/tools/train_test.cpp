@@ -13,7 +13,7 @@
 #include "programs.h"
 #endif
 
-namespace reprise {
+namespace reprise::train_test {
 namespace {
 
 using testing::Outcome;
@@ -194,4 +194,4 @@ TEST(DoctorWithAnotherVersion, SaysWhichItIsAndASessionRefusesInsteadOfRecording
 #endif
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::train_test

@@ -292,13 +292,13 @@ TEST(Draws, ASamplerThatAllocatesUnderTheGeneratorsLockDoesNotBlockTraining) {
 }
 
 // A kernel that asks the default generator by itself, which the dispatcher does not see.
-Tensor draw_in_its_own_way(const Tensor& x) {
+Tensor draw_behind_the_dispatcher(const Tensor& x) {
   const std::scoped_lock lock(default_generator().mutex_);
   return x * static_cast<double>(default_generator().random() % 1000);
 }
 TORCH_LIBRARY(reprise_draws_test, library) {
   library.def("noise(Tensor x) -> Tensor", {at::Tag::nondeterministic_seeded});
-  library.impl("noise", c10::DispatchKey::CPU, draw_in_its_own_way);
+  library.impl("noise", c10::DispatchKey::CPU, draw_behind_the_dispatcher);
 }
 
 TEST(Draws, WhatAKernelDrawsInItsOwnWayIsKept) {

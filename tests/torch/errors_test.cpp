@@ -16,7 +16,8 @@ TEST(BudgetErrors, SayWhatIsNeededAndWhatThereIsToTheByte) {
   EXPECT_STREQ(error.what(),
                "[budget] 106333760 bytes (101.41 MiB) are needed (97945088 live and not forgettable + 8388672 "
                "requested), the budget is 106231344 bytes (101.31 MiB); no plan has been made for this step yet, so it "
-               "is not known which budget will do: Session::measure finds out without the memory");
+               "is not known which budget will do: Session::measure finds out without the memory, and "
+               "Session::run plans a step that does not fit and runs it again");
   EXPECT_EQ(error.need(), 106333760);
 }
 

@@ -7,6 +7,8 @@
 #include <array>
 #include <set>
 
+#include "torch/draws.h"
+
 namespace reprise::internal {
 namespace {
 
@@ -107,6 +109,17 @@ TEST(OperatorTable, SaysOfAnOperatorThatItIsGone) {
     EXPECT_FALSE(info->gone);
   }
   EXPECT_TRUE(info->gone);
+}
+
+TEST(Interception, DoesNotLookAtOperatorsThatHaveGoneSinceTheLastTime) {
+  draws::watch(true);
+  {
+    torch::Library library(torch::Library::DEF, "reprise_test", std::nullopt, __FILE__, __LINE__);
+    for (const char* const name : {"a", "b", "c", "d"})
+      library.def((std::string(name) + "(Tensor x) -> Tensor").c_str());
+  }
+  draws::watch(true);  // what is left of them is not theirs any more
+  draws::watch(false);
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ TEST(PlanningBudget, HasACreditOfAFewStepsWhereTheyAreShort) {
     return planning.cost();
   };
   EXPECT_NEAR(spent_on_new_traces(1), 2, 0.05);
-  EXPECT_NEAR(spent_on_new_traces(0.0625), 1, 0.05);
+  EXPECT_NEAR(spent_on_new_traces(0.125), 1, 0.05);
   EXPECT_NEAR(spent_on_new_traces(0.001), 0.5, 0.05) << "the first plan is worth a search in any case";
 }
 

@@ -55,6 +55,43 @@ TEST(Policies, ReadyOnesSayWhatTheyAreNamedFor) {
   EXPECT_EQ(named("aten::mul.Tensor").plain_name(), "aten::mul");
 }
 
+TEST(Policies, ByNamesChooseForOperatorsThenForModulesThenOtherwise) {
+  const Policy by_names = policy::by_names({{"encoder.*", Choice::pack},
+                                            {"aten::tanh", Choice::forget},
+                                            {"aten::mul.Tensor", Choice::keep},
+                                            {"aten::bmm", Choice::decide}},
+                                           policy::keep_products());
+  EXPECT_EQ(by_names(named("aten::tanh")), Choice::forget);
+  EXPECT_EQ(by_names(named("aten::tanh.out")), Choice::forget);
+  EXPECT_EQ(by_names(named("aten::mul.Tensor")), Choice::keep);
+  EXPECT_EQ(by_names(named("aten::mul.Scalar")), Choice::decide);
+  EXPECT_EQ(by_names(named("aten::mm")), Choice::keep);
+  EXPECT_EQ(by_names(named("aten::bmm")), Choice::decide);  // which is a choice, too
+  PolicyOperator inside = named("aten::mm");
+  inside.module = "encoder.0";
+  EXPECT_EQ(by_names(inside), Choice::pack);
+  inside.name = "aten::tanh";
+  EXPECT_EQ(by_names(inside), Choice::forget);
+  EXPECT_EQ(policy::by_names({})(inside), Choice::decide);
+}
+
+TEST(Policies, ByNamesThatNoSessionAsksAboutAreErrorsThatNameThem) {
+  const auto error_of = [](const char* name) {
+    const auto error = thrown_by<BadOption>([&] { (void)policy::by_names({{name, Choice::keep}}); });
+    return error ? std::string(error->what()) : "none";
+  };
+  EXPECT_EQ(error_of("aten::gelu"), "none");
+  for (const auto& [name, part] : std::map<const char*, const char*>{
+           {"aten::tahn", "'aten::tahn': LibTorch has no operator of this name; near are aten::tan, aten::tanh"},
+           {"aten::mul.tensor", "near are aten::mul.Tensor"},
+           {"my::own", "'my::own': LibTorch has no operator of this name. An operator of your own"},
+           {"aten::linear", "'aten::linear': it is composed of other operators"},
+           {"aten::view", "'aten::view': it makes no values"},
+           {"mm", "'mm': it must be an operator ('aten::mm') or modules ('encoder.*')"}}) {
+    EXPECT_NE(error_of(name).find(part), std::string::npos) << error_of(name);
+  }
+}
+
 TEST(Policies, AreAskedOnceForEachOperatorWithItsShapesBytesCostAndModule) {
   SmallTraining training;
   std::map<std::string, int> asked;

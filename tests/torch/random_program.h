@@ -66,7 +66,8 @@ struct Program {
   bool drops_inside = true;        // lets go of everything before the step ends, and not after
 };
 
-[[nodiscard]] Program make_program(std::uint64_t seed);
+// `larger_by`: extents are so much larger, and else it is the same program, as far as LibTorch takes it at these sizes.
+[[nodiscard]] Program make_program(std::uint64_t seed, std::int64_t larger_by = 0);
 [[nodiscard]] std::string in_words(const Program&);
 
 // Whether an operation is of this kind.

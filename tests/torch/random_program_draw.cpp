@@ -257,7 +257,7 @@ void Draw::end() {
 
 Program Draw::make() {
   checkpoints_ = chance(60);
-  for (int i = 0; i < 3; ++i) extents_.push_back(number(2, 12));
+  for (int i = 0; i < 3; ++i) extents_.push_back(number(2, 12) + larger_by_);
   for (std::int64_t i = number(2, 5); i > 0; --i) {
     Leaf leaf;
     leaf.sizes = random_sizes();
@@ -279,9 +279,9 @@ Program Draw::make() {
   return std::move(program_);
 }
 
-Program make_program(std::uint64_t seed) {
+Program make_program(std::uint64_t seed, std::int64_t larger_by) {
   torch::manual_seed(seed);
-  Program program = Draw(seed).make();
+  Program program = Draw(seed, larger_by).make();
   program.seed = seed;
   return program;
 }

@@ -13,7 +13,7 @@ namespace reprise::testing {
 
 class Draw {
  public:
-  explicit Draw(std::uint64_t seed) : random_(seed) {}
+  explicit Draw(std::uint64_t seed, std::int64_t larger_by = 0) : random_(seed), larger_by_(larger_by) {}
 
   // ---- numbers ----
   std::int64_t number(std::int64_t lowest, std::int64_t highest) {
@@ -53,6 +53,7 @@ class Draw {
   void end();
 
   std::mt19937_64 random_;
+  const std::int64_t larger_by_;
   Program program_;
   Tensors pool_;
   Storages saved_, of_leaves_;

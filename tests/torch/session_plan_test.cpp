@@ -268,6 +268,21 @@ TEST(SessionPlan, IsMadeAgainWhenOtherBytesGrow) {
   EXPECT_LE(session.summary().peak, budget);
 }
 
+TEST(SessionPlan, ThatAsksForNothingIsMadeAgainWhenOtherBytesGrow) {
+  SmallTraining training;
+  Session session(within(3 * training.peak(), soon));
+  ASSERT_TRUE(follows(session, training));
+  EXPECT_EQ(*session.summary().promised_overhead, 0);
+  const Bytes left = (training.peak() - training.level()) * 7 / 10;
+  const auto ballast = torch::zeros({(session.budget() - training.level() - left) / 4});
+  for (int i = 0; i < 24 && *session.summary().promised_overhead == 0; ++i) {
+    train(session, training);
+    session.wait_for_plan();
+  }
+  EXPECT_GT(*session.summary().promised_overhead, 0) << "other bytes are measured every 16 steps";
+  EXPECT_EQ(session.summary().divergences, 0);
+}
+
 TEST(SessionPlan, OfTheUserIsFollowed) {
   SmallTraining training;
   const Bytes budget = training.budget(0.6);

@@ -91,6 +91,50 @@ TEST(Session, HasNoNegativeBudget) {
   for (const double share : {-0.1, std::nan("")}) EXPECT_THROW(Session({.planning_share = share}), BadOption);
 }
 
+TEST(Session, HasTheCpuAsAPlaceByItsName) {
+  SmallTraining training;
+  const Bytes budget = training.budget(0.6);
+  SessionOptions by_device = within(budget), by_budgets = within(no_limit);
+  by_device.device = "cpu";
+  by_budgets.budgets = {{"cpu", budget}};
+  for (const SessionOptions& options : {by_device, by_budgets}) {
+    Session session(options);
+    {
+      auto step = session.step();
+      EXPECT_EQ(difference(training.expected(), training.step()), "");
+    }
+    const Summary summary = session.summary();
+    EXPECT_EQ(session.budget(), budget);
+    EXPECT_EQ(summary.device, "cpu");
+    EXPECT_LE(summary.peak, budget);
+    EXPECT_GT(summary.forgotten_last_step, 0);
+    ASSERT_EQ(summary.places.size(), 1);
+    EXPECT_EQ(summary.places[0].peak, summary.peak);
+    session.budget("cpu", 5 * budget);
+    EXPECT_EQ(session.budget(), 5 * budget);
+  }
+}
+
+TEST(Session, RefusesPlacesThatCannotBe) {
+  const auto with = [](std::vector<PlaceBudget> budgets) {
+    SessionOptions options;
+    options.budgets = std::move(budgets);
+    return options;
+  };
+  for (const auto& budgets : std::vector<std::vector<PlaceBudget>>{
+           {{"cpu", 1_GiB}, {"cpu", 2_GiB}}, {{"cpu", -1}}, {{"", 1_GiB}}, {{"cpu"}, {"nonsense"}}, {{"cuda:0"}}}) {
+    EXPECT_THROW(Session(with(budgets)), BadOption) << budgets.front().device;
+  }
+  SessionOptions both = with({{"cpu", 1_GiB}});
+  both.budget = 2_GiB;
+  EXPECT_THROW(Session{both}, BadOption);
+  both = with({{"cpu", 1_GiB}});
+  both.device = "cpu";
+  EXPECT_THROW(Session{both}, BadOption);
+  Session session;
+  EXPECT_THROW(session.budget("meta", 5), BadOption);
+}
+
 TEST(Session, WithABudgetOfZeroRefusesEveryAllocationInAStep) {
   Session session(within(0));
   {

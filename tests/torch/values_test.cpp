@@ -30,6 +30,46 @@ TEST(Standing, OfAValueNeverLeadsBack) {
   for (const Standing to : all) EXPECT_FALSE(may_become(copied, to) || may_become(lost, to));
 }
 
+// A period of one operator, met so many times, and a plan for it that does this after it.
+std::shared_ptr<Period> planned(int met, Script::Step::Kind what) {
+  MadePeriod made;
+  (void)made.run({made.outside(64)}, 64);
+  auto period = std::make_shared<Period>(made.period());
+  auto script = std::make_shared<Script>();
+  script->steps = {{.kind = what, .target = 1}};
+  script->after = {0};
+  script->before = {1};
+  script->events = {0};
+  script->owned = {0, 0};
+  script->last_drop = {-1, 0};
+  script->peak = 128;
+  period->script = std::move(script);
+  period->budget = 1 << 20;
+  period->met = met;
+  period->measured = Period::measurements;
+  return period;
+}
+
+TEST(Recording, IsAtEaseUnderAPlanThatAsksForNothingAndFollowsItNowAndThen) {
+  using Kind = Script::Step::Kind;
+  const Arbiter lock;
+  const auto rules = std::make_shared<Rules>(SessionOptions());
+  const auto begun = [&](Bytes budget, int met, Kind what) {
+    rules->budgets(std::array{budget});
+    return std::make_unique<Recording>(rules, planned(met, what), true);
+  };
+  const Bytes much = Bytes{1} << 40;
+  const auto usual = begun(much, 1, Kind::end);
+  EXPECT_TRUE(usual->at_ease());
+  EXPECT_FALSE(usual->plan() || usual->journal().measuring_other());
+  const auto measured = begun(much, 16, Kind::end);
+  EXPECT_TRUE(measured->plan() && measured->journal().measuring_other()) << "so that other bytes are seen to grow";
+  EXPECT_FALSE(measured->at_ease());
+  EXPECT_TRUE(begun(much, 1, Kind::drop)->plan()) << "it forgets something";
+  usual->drop_plan();
+  EXPECT_FALSE(usual->at_ease());
+}
+
 // A recording that may forget, with a tensor from outside and one operator on it that has run.
 class ValuesTest : public ::testing::Test {
  protected:

@@ -4,6 +4,7 @@
 #include <ATen/Version.h>
 #include <torch/torch.h>
 
+#include "libtorch/place_check.h"
 #include "libtorch/trainer.h"
 #include "libtorch/training_text.h"
 #include "reprise/torch/session.h"
@@ -53,6 +54,7 @@ Finding session() try {
     expected = trainer.fingerprint();
   }
   SessionOptions session_options;
+  session_options.device = "cpu";
   session_options.budget = plain_peak * 6 / 10;
   session_options.planning_time = std::chrono::milliseconds(500);
   session_options.verify = Verify::always;
@@ -78,6 +80,33 @@ Finding session() try {
   return {State::bad, "session", std::string("does not work: ") + error.what(), ""};
 }
 
+// The CPU is what `session` has tried.
+std::vector<Finding> places() {
+  std::vector<Finding> all;
+  for (const c10::Device device : accelerators()) {
+    const std::string name = device.str();
+    const PlaceCheck check = check_place(device);
+    if (!check.why_not_counted.empty()) {
+      all.push_back({State::poor, name, "a session cannot limit its bytes: " + check.why_not_counted,
+                     "sessions that name the device 'cpu' work beside it"});
+    } else if (!check.failure.empty() || !check.exact || check.replays == 0) {
+      const std::string what = !check.failure.empty() ? check.failure
+                               : check.exact          ? "nothing was replayed"
+                                                      : "what was rebuilt has other bits";
+      all.push_back({State::bad, name, "a tiny model does not train there: " + what,
+                     "please report this as a defect, with the lines above"});
+    } else {
+      all.push_back({State::good, name,
+                     "its bytes can be limited; " + std::to_string(check.replays) +
+                         " operators of a step were replayed, the same bit for bit",
+                     ""});
+    }
+  }
+  const std::string count = all.empty() ? "cpu; LibTorch sees no accelerator here" : "cpu, and what follows";
+  all.insert(all.begin(), {State::fact, "places", count, ""});
+  return all;
+}
+
 // On a version that nobody has tried.
 Finding verdict(const std::vector<Finding>& findings) {
   const std::string version = "LibTorch " + running_libtorch();
@@ -94,6 +123,9 @@ int examine_libtorch(const DoctorOptions& options) {
   std::vector<Finding> findings = {libtorch()};
   if (runs_as_compiled()) findings.push_back(allocator());
   findings.push_back(session());
+  if (runs_as_compiled()) {
+    for (Finding& finding : places()) findings.push_back(std::move(finding));
+  }
   if (!tried && runs_as_compiled()) findings.push_back(verdict(findings));
   print_out(to_text(findings, options));
   return exit_code(findings);

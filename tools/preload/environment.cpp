@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "place_budgets.h"
 #include "reprise/trace/amount.h"
 #include "reprise/trace/error.h"
 
@@ -22,6 +23,14 @@ namespace {
 
 Bytes bytes(const char* name, const std::string& value) try {
   return parse_bytes(value);
+} catch (const BadOption& error) {
+  refuse(name, value, error.what());
+}
+
+std::vector<PlaceBudget> budgets(const char* name, const std::string& value) try {
+  std::vector<PlaceBudget> all;
+  for (const auto& [device, bytes] : tools::parse_place_budgets(value)) all.push_back({device, bytes});
+  return all;
 } catch (const BadOption& error) {
   refuse(name, value, error.what());
 }
@@ -82,6 +91,8 @@ Settings read_environment(const std::function<const char*(const char*)>& variabl
     if (value && *value) use(name, std::string(value));
   };
   read("REPRISE_BUDGET", [&](auto name, const auto& value) { settings.options.budget = bytes(name, value); });
+  read("REPRISE_DEVICE", [&](auto, const auto& value) { settings.options.device = value; });
+  read("REPRISE_BUDGETS", [&](auto name, const auto& value) { settings.options.budgets = budgets(name, value); });
   read("REPRISE_DISK", [&](auto, const auto& value) { settings.options.disk.folder = value; });
   read("REPRISE_DISK_BYTES", [&](auto name, const auto& value) { settings.options.disk.bytes = bytes(name, value); });
   read("REPRISE_PLANS", [&](auto, const auto& value) { settings.options.plans = value; });

@@ -40,9 +40,10 @@ Curve curve_of(const Trace& trace) {
 
 // For a program that ended before it had one.
 std::optional<Plan> plan_for(const Trace& trace) {
-  if (settings.options.budget == no_limit) return std::nullopt;
+  const Bytes budget = settings.options.budgets.empty() ? settings.options.budget : settings.options.budgets[0].bytes;
+  if (budget == no_limit) return std::nullopt;
   PlanOptions options;
-  options.budget = settings.options.budget;
+  options.budget = budget;
   options.time_limit = settings.options.planning_time;
   options.bounds = false;
   const PlanResult result = make_plan(trace, options);
@@ -113,10 +114,9 @@ extern "C" [[gnu::visibility("default")]] void reprise_begin() try {
   using namespace reprise::preload;
   process = getpid();
   settings = read_environment(std::getenv);
-  const reprise::Session probe(settings.options);  // throws what a session would complain about
+  reprise::internal::automatic::begin(settings.options);
   if (!settings.report.empty()) rehearse_report();
   std::atexit(at_end);
-  reprise::internal::automatic::begin(settings.options);
 } catch (const std::exception& error) {
   reprise::untouched_or_not_at_all("this program cannot be put under a budget", error.what());
 }

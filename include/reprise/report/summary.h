@@ -26,18 +26,29 @@ struct Divergence {
   std::string why;        // a sentence: the operator, what was expected and what came
 };
 
+// Bytes of one place of a session: a device whose bytes are counted.
+struct PlaceSummary {
+  std::string device;             // as LibTorch calls it
+  std::optional<Bytes> budget;    // of the next step; empty: no limit
+  Bytes live = 0;                 // now
+  Bytes peak_last_step = 0;       // the most that was live in the last step
+  Bytes peak = 0;                 // in any step
+  Bytes forgotten_last_step = 0;  // bytes of values that were forgotten, each time
+};
+
 struct REPRISE_EXPORT Summary {
   std::string name;             // of the session
   std::int64_t steps = 0;       // closed steps, whether they were recorded or not
   std::optional<Bytes> budget;  // of the next step; empty: no limit
-  std::string device = "cpu";   // whose bytes are counted and limited, as LibTorch calls it
+  std::string device = "cpu";   // whose bytes are counted and limited, as LibTorch calls it; the first, if several are
+  std::vector<PlaceSummary> places;  // each device whose bytes are counted and limited, `device` first
 
   // ---- bytes of LibTorch's allocator for the device ----
   Bytes live = 0;                     // now
   Bytes peak_last_step = 0;           // the most that was live in the last step
   Bytes peak = 0;                     // in any step
   std::optional<Bytes> peak_if_kept;  // of the last step if nothing had been forgotten; empty: no complete trace yet
-  Bytes forgotten_last_step = 0;      // bytes of values that were forgotten, each time
+  Bytes forgotten_last_step = 0;      // bytes of values that were forgotten, each time, at all places
   Bytes packed_last_step = 0;         // bytes of values that were packed, before packing
   Bytes packed_to_last_step = 0;      // the same after packing
   Bytes disk_put_last_step = 0;       // bytes of values that were written to the session's disk
@@ -46,13 +57,13 @@ struct REPRISE_EXPORT Summary {
   Bytes before_meter = 0;   // allocated before the meter was there, as far as steps have met it: not in the budget
   Bytes resident = 0;       // of the whole process, as the system sees it, now
 
-  // ---- work of the last step, CPU seconds ----
+  // ---- work of the last step, CPU seconds; on an accelerator its own, by what it has told so far ----
   std::int64_t replays = 0;  // operators that were run again
   double replay_seconds = 0;
   double pack_seconds = 0;       // packing and unpacking
   double disk_seconds = 0;       // writing and reading files, most of it beside the step; not only of CPU
   double disk_wait_seconds = 0;  // of them, what the step did itself or waited for; not only of CPU
-  double step_seconds = 0;       // of the step's thread, everything included
+  double step_seconds = 0;       // of the step's thread, everything included; on an accelerator forward and backward
   // Estimates replaying, packing and waiting for the disk as a share of the rest of the step; 0 if nothing was
   // measured.
   [[nodiscard]] double overhead() const;

@@ -37,6 +37,8 @@ class REPRISE_EXPORT BudgetError : public SessionError {
     std::optional<Bytes> floor = {};         // no plan for this trace can do with less, if that is known
     std::string floor_set_by = "";           // the moment that sets the floor, and what it needs
     std::string where = "";                  // the operator or the node of backward that was under way
+    // Why Session::run did not run the step again under a plan, or that it did in vain; empty: it was not asked to.
+    std::string not_repeated = "";
     // What the device's own allocator said, if it is the one that refused, although the bytes fit the budget.
     std::string refused = "";
   };

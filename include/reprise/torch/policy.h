@@ -11,7 +11,9 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "reprise/export.h"
@@ -53,6 +55,13 @@ namespace policy {
 // Forgets the results of operators that take less than this for each mebibyte they make. Throws BadOption for a
 // negative number.
 [[nodiscard]] REPRISE_EXPORT Policy forget_cheap(double seconds_per_mebibyte = 0.001);
+// Chooses by name: of an operator ("aten::mm" for all its overloads, "aten::mul.Tensor" for one of them) or, with a
+// star at the end, of modules ("encoder.*"). Operators come first; the first rule that fits holds, and where none does,
+// `otherwise`, if there is one. Throws BadOption for an operator that there is not, with the names that are near, and
+// for one that a session never asks about, because it records the operators that it is composed of ("aten::linear") or
+// because it makes no values.
+[[nodiscard]] REPRISE_EXPORT Policy by_names(const std::vector<std::pair<std::string, Choice>>& rules,
+                                             Policy otherwise = {});
 // Returns the choice of the first of these policies that decides.
 [[nodiscard]] REPRISE_EXPORT Policy first_of(std::vector<Policy>);
 

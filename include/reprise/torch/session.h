@@ -11,10 +11,11 @@
 // (evicted), and are replayed (recomputed) when backward asks for them: the same bits, from the same operators, without
 // running the user's functions again.
 //
-// The budget counts all live bytes of LibTorch's CPU allocator in the process, of all threads: parameters, gradients
-// and optimizer state included. It is in force while any step is open, and the smallest budget of the open steps
-// counts. Every allocation is checked before it happens. If it does not fit, values are forgotten; if nothing is left
-// to forget, the allocating thread gets a BudgetError. Between steps nothing is limited.
+// The budget counts all live bytes of LibTorch's allocator for a place (the CPU, or an accelerator) in the process, of
+// all threads: parameters, gradients and optimizer state included. It is in force while any step is open, and the
+// smallest budget of the open steps counts. Every allocation is checked before it happens. If it does not fit, values
+// of that place are forgotten; if nothing is left to forget, the allocating thread gets a BudgetError. Between steps
+// nothing is limited.
 #pragma once
 
 #include <chrono>
@@ -54,6 +55,7 @@ struct Measurement;
 
 namespace internal {
 class SessionState;
+struct SessionInside;
 }  // namespace internal
 
 // The budget that limits nothing.
@@ -89,6 +91,12 @@ struct SessionDisk {
   bool eager = false;
 };
 
+// The most bytes that may be live on one device while a step is open.
+struct PlaceBudget {
+  std::string device;      // LibTorch's name for it: "cpu", "cuda:0"; without a number, the current one
+  Bytes bytes = no_limit;  // counted, and not limited
+};
+
 struct SessionOptions {
   // ---- behaviour ----
 
@@ -98,11 +106,20 @@ struct SessionOptions {
   Bytes budget = no_limit;
 
   // The device whose bytes the budget counts, and whose values are forgotten and rebuilt, by LibTorch's name for it:
-  // "npu:0"; without a number, the current one. CUDA is not supported yet. Empty: the CPU, wherever the parameters are.
-  // Values on other devices are kept. On an accelerator there is no packing, no disk and no `measure`, and backward
-  // runs on the thread that calls it: see docs/devices.md. A device that does not exist, or whose bytes cannot be
-  // counted: BadOption.
+  // "cuda:0"; without a number, the current one. Values on other devices are kept. On an accelerator there is no
+  // packing, no disk and no `measure`, and backward runs on the thread that calls it: see docs/devices.md. A device
+  // that does not exist, or whose bytes cannot be counted: BadOption. Empty: where the parameters are. That is the CPU
+  // if no accelerator is in use when the first step begins, or if there is a disk; else the device of the first leaf
+  // that requires a gradient and that an operator of a step reads, and nothing is limited before that. With a budget,
+  // parameters on two devices, or on one whose bytes cannot be counted, are a BadOption, in the step that meets them
+  // and in every later one.
   std::string device = {};
+
+  // Budgets of several devices at once, instead of `budget` and `device`: values of each of them are forgotten and
+  // rebuilt, and each budget holds. Plans are made for the bytes of the first, which is the one to name first if it is
+  // the tightest; at the others, the online policy decides in every step. The same device twice, a negative budget, or
+  // `budget` or `device` beside it: BadOption.
+  std::vector<PlaceBudget> budgets = {};
 
   // When rebuilt values are compared with forgotten ones. Less often: faster first steps. More often: writes through
   // raw pointers are found in every step.
@@ -118,7 +135,7 @@ struct SessionOptions {
   SessionDisk disk = {};
 
   // The CPU time that planning may take, on a thread of its own, as a share of the CPU time of all steps so far; a
-  // session begins with a credit of 16 steps, at least 0.5 and at most 2 seconds, beside it. Within it, a trace is
+  // session begins with a credit of 8 steps, at least 0.5 and at most 2 seconds, beside it. Within it, a trace is
   // planned if that can be expected to pay: for no longer than its plan saves in as many steps as have met the trace.
   // More: better plans sooner. Zero: no plans, and the online policy decides in every step. Infinite: every trace is
   // planned for `planning_time`, at once.
@@ -175,10 +192,28 @@ class REPRISE_EXPORT Session {
   // Opens a step on this thread. Throws BadOption if this thread has one open already.
   [[nodiscard]] Step step();
 
-  // Sets the budget from the next step on. Known traces are planned for it at once: after `wait_for_plan` the next step
-  // can follow a plan, and plans reach lower than the online policy does.
+  // Runs a step with this function in it: forward, backward, optimizer. As `step()`, but a step that does not fit is
+  // not given up at once. If it ends with a BudgetError, what it has changed is put back: contents of tensors that it
+  // overwrote (as statistics of BatchNorm), gradients, and random generators. Then the function is run without its
+  // memory, in a copy of the process (measurement.h has what that asks of it), planned, and run once more under the
+  // plan. So a budget that only a plan can keep will do from the first step on.
+  //
+  // The function must do the same when it is called again: what it changes beside tensors, as a counter or the position
+  // in a file, is not put back, so take the batch before. It is not called again if it has written a parameter by then,
+  // or after a backward, because an optimizer may have begun; or if it has overwritten more than a sixteenth of the
+  // budget, as gradients that are there already: the error says so, and the next step follows the plan. If no plan
+  // keeps the budget, the error says which budget will do.
+  //
+  // Without plans (planning_time, planning_share, forget_everything), and on an accelerator, it is the same as
+  // `step()`.
+  void run(const std::function<void()>& train);
+
+  // Sets the budget, with several places that of the first, from the next step on. Known traces are planned for it at
+  // once: after `wait_for_plan` the next step can follow a plan, and plans reach lower than the online policy does.
   void budget(Bytes);
   [[nodiscard]] Bytes budget() const;
+  // The same for one of the session's places, by its name.
+  void budget(const std::string& device, Bytes);
 
   // Labels operators with the modules of this model, for policies and reports, from the next new trace on: an operator
   // belongs to the module whose parameter it reads, by the parameter's name in `named_parameters()`.
@@ -198,7 +233,8 @@ class REPRISE_EXPORT Session {
   void wait_for_plan();
 
   // Returns the trace of the last complete step that was recorded: its longest stretch from an operator to the end of
-  // backward, with the other bytes that its plan, if any, was made for. `write_trace` saves it for `reprise`.
+  // backward, with the other bytes that its plan, if any, was made for. `write_trace` saves it for `reprise`. Its bytes
+  // are those of the first place; unless the CPU is the only one, its name says which that is.
   [[nodiscard]] std::optional<Trace> trace() const;
 
   // Returns the plan for that trace, if there is one.
@@ -221,6 +257,7 @@ class REPRISE_EXPORT Session {
   void touched(const at::Tensor&);
 
  private:
+  friend struct internal::SessionInside;
   std::shared_ptr<internal::SessionState> state_;
 };
 

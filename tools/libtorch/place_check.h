@@ -1,0 +1,25 @@
+// Whether a session works on a device: what `reprise doctor` says about each place.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace reprise::tools {
+
+// All that LibTorch knows of, beside the CPU.
+[[nodiscard]] std::vector<c10::Device> accelerators();
+
+struct PlaceCheck {
+  std::string why_not_counted;  // empty: its bytes can be counted and limited
+  std::string failure;          // of the training; empty: there was none
+  bool exact = false;           // the gradients are those of plain training, bit for bit
+  std::int64_t replays = 0;     // operators that were run again
+};
+
+// Trains a tiny model there, plainly and with everything forgotten and rebuilt.
+[[nodiscard]] PlaceCheck check_place(c10::Device);
+
+}  // namespace reprise::tools
