@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bindings_of.h"
+#include "dicts.h"
 #include "reprise/report/summary.h"
 #include "torch/automatic.h"
 
@@ -21,17 +22,19 @@ std::optional<std::tuple<std::string, std::string, std::optional<Trace>>> found(
   return std::tuple(to_text(outcome->summary), json_line(outcome->summary), outcome->trace);
 }
 
-void find_steps(std::optional<Bytes> budget, const std::string& disk, std::optional<Bytes> disk_bytes,
-                double planning_share, double planning_seconds, const std::string& plans) {
+void find_steps(std::optional<Bytes> budget, const std::string& device, const NamedBudgets& budgets,
+                const std::string& disk, std::optional<Bytes> disk_bytes, double planning_share,
+                double planning_seconds, const std::string& plans) {
   SessionOptions options;
   options.budget = budget.value_or(no_limit);
+  options.device = device;
+  options.budgets = place_budgets(budgets);
   options.disk.folder = disk;
   if (disk_bytes) options.disk.bytes = *disk_bytes;
   options.planning_share = planning_share;
   options.planning_time = std::chrono::milliseconds(static_cast<std::int64_t>(planning_seconds * 1000));
   options.plans = plans;
   options.name = "reprise run";
-  const Session probe(options);  // throws what a session would complain about
   internal::automatic::begin(options);
 }
 
@@ -39,8 +42,9 @@ void find_steps(std::optional<Bytes> budget, const std::string& disk, std::optio
 
 void add_found_steps(py::module_& module) {
   using NoInterpreter = py::call_guard<py::gil_scoped_release>;
-  module.def("find_steps", &find_steps, py::arg("budget"), py::arg("disk"), py::arg("disk_bytes"),
-             py::arg("planning_share"), py::arg("planning_seconds"), py::arg("plans"), NoInterpreter());
+  module.def("find_steps", &find_steps, py::arg("budget"), py::arg("device"), py::arg("budgets"), py::arg("disk"),
+             py::arg("disk_bytes"), py::arg("planning_share"), py::arg("planning_seconds"), py::arg("plans"),
+             NoInterpreter());
   module.def("found", &found, NoInterpreter());
 }
 

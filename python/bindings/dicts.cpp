@@ -142,6 +142,12 @@ py::dict dict_of(const Description& description) {
   return all;
 }
 
+std::vector<PlaceBudget> place_budgets(const NamedBudgets& budgets) {
+  std::vector<PlaceBudget> all;
+  for (const auto& [device, bytes] : budgets) all.push_back({device, bytes.value_or(no_limit)});
+  return all;
+}
+
 Verify verify_of(const std::string& room, const std::string& name) {
   for (const Verify when : {Verify::never, Verify::first_time, Verify::always}) {
     if (name == name_of(when)) return when;

@@ -3,11 +3,15 @@
 
 #include <pybind11/pybind11.h>
 
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "reprise/chain/form.h"
 #include "reprise/chain/statistics.h"
 #include "reprise/store/store.h"
+#include "reprise/torch/session.h"
 #include "reprise/trace/verify.h"
 
 namespace reprise::python {
@@ -17,6 +21,10 @@ namespace reprise::python {
 [[nodiscard]] pybind11::dict dict_of(const ChainStatistics&);
 [[nodiscard]] pybind11::dict dict_of(const StoreStatistics&);
 [[nodiscard]] pybind11::dict dict_of(const Description&);
+
+// None: no limit.
+using NamedBudgets = std::vector<std::pair<std::string, std::optional<Bytes>>>;
+[[nodiscard]] std::vector<PlaceBudget> place_budgets(const NamedBudgets&);
 
 [[nodiscard]] Verify verify_of(const std::string& room, const std::string& name);
 [[nodiscard]] std::string name_of(Verify);

@@ -1,6 +1,4 @@
 // Backward as Python runs it, and waiting with and without the interpreter's lock.
-#include <mutex>
-
 #include "bindings_of.h"
 #include "torch/arbiter.h"
 #include "torch/backward.h"
@@ -12,7 +10,7 @@ namespace {
 
 // Whoever frees a storage of Python's under the arbiter may need the interpreter's lock. So nobody waits for the
 // arbiter with that lock in hand.
-void wait_without_interpreter(std::mutex& arbiter) {
+void wait_without_interpreter(internal::Arbiter::Mutex& arbiter) {
   if (!Py_IsInitialized() || !PyGILState_Check()) return arbiter.lock();
   PyThreadState* const state = PyEval_SaveThread();
   arbiter.lock();

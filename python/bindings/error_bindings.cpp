@@ -132,6 +132,7 @@ py::dict facts_of(const std::string& text) {
   result["floor"] = or_none(found->floor);
   result["floor_set_by"] = found->floor_set_by;
   result["where"] = found->where;
+  result["not_repeated"] = found->not_repeated;
   return result;
 }
 

@@ -23,8 +23,10 @@
 #include "torch/find_largest.h"
 #include "torch/measure_in_copy.h"
 #include "torch/meter.h"
+#include "torch/place.h"
 #include "torch/planning.h"
 #include "torch/process.h"
+#include "torch/run_step.h"
 #include "torch/session_state.h"
 
 namespace py = pybind11;
@@ -34,57 +36,33 @@ namespace {
 
 using NoInterpreter = py::call_guard<py::gil_scoped_release>;
 
-// A policy by names, which needs no Python while a step runs: "aten::mm" for all overloads, "aten::mul.Tensor" for one,
-// "encoder.*" with a star at the end for modules, and the names of the policies that the library has.
-class NamedPolicy {
- public:
-  explicit NamedPolicy(const std::vector<std::pair<std::string, std::string>>& rules) {
-    for (const auto& [name, choice] : rules) add(name, choice);
-  }
-
-  Choice operator()(const PolicyOperator& op) const {
-    for (const auto& [name, choice] : operators_) {
-      if (name == op.name || name == op.plain_name()) return choice;
-    }
-    for (const auto& [prefix, choice] : modules_) {
-      if (!op.module.empty() && op.module.starts_with(prefix)) return choice;
-    }
-    for (const Policy& policy : policies_) {
-      if (const Choice choice = policy(op); choice != Choice::decide) return choice;
-    }
-    return Choice::decide;
-  }
-
- private:
-  static Choice choice_of(const std::string& name, const std::string& choice) {
-    if (choice == "keep") return Choice::keep;
-    if (choice == "forget") return Choice::forget;
-    if (choice == "pack") return Choice::pack;
-    if (choice == "decide") return Choice::decide;
-    throw BadOption("[session] option policy has '" + choice + "' for '" + name +
-                    "': it must be keep, forget, pack or decide");
-  }
-  void add(const std::string& name, const std::string& choice) {
+// A policy by names, which needs no Python while a step runs: those of policy::by_names and, for all others, the
+// policies that the library has.
+Policy policy_of(const std::vector<std::pair<std::string, std::string>>& rules) {
+  const std::map<std::string, Choice> choices{
+      {"keep", Choice::keep}, {"forget", Choice::forget}, {"pack", Choice::pack}, {"decide", Choice::decide}};
+  std::vector<std::pair<std::string, Choice>> named;
+  std::vector<Policy> policies;
+  for (const auto& [name, choice] : rules) {
     if (name == "keep_products") {
-      policies_.push_back(policy::keep_products());
+      policies.push_back(policy::keep_products());
     } else if (name == "pack_random") {
-      policies_.push_back(policy::pack_random());
+      policies.push_back(policy::pack_random());
     } else if (name == "forget_cheap") {
-      policies_.push_back(policy::forget_cheap());
-    } else if (name.find("::") != std::string::npos) {
-      operators_.emplace_back(name, choice_of(name, choice));
-    } else if (name.ends_with("*")) {
-      modules_.emplace_back(name.substr(0, name.size() - 1), choice_of(name, choice));
-    } else {
+      policies.push_back(policy::forget_cheap());
+    } else if (name.find("::") == std::string::npos && !name.ends_with("*")) {
       throw BadOption("[session] option policy has '" + name +
                       "': it must be an operator ('aten::mm'), modules ('encoder.*'), or one of keep_products, "
                       "pack_random, forget_cheap");
+    } else if (const auto found = choices.find(choice); found != choices.end()) {
+      named.emplace_back(name, found->second);
+    } else {
+      throw BadOption("[session] option policy has '" + choice + "' for '" + name +
+                      "': it must be keep, forget, pack or decide");
     }
   }
-
-  std::vector<std::pair<std::string, Choice>> operators_, modules_;
-  std::vector<Policy> policies_;
-};
+  return policy::by_names(named, policy::first_of(std::move(policies)));
+}
 
 // A session, and its open step: Python has no scopes that end.
 class PythonSession {
@@ -118,7 +96,8 @@ class PythonSession {
   std::thread::id opened_by_;
 };
 
-std::unique_ptr<PythonSession> make_session(std::optional<Bytes> budget, const std::string& disk,
+std::unique_ptr<PythonSession> make_session(std::optional<Bytes> budget, const std::string& device,
+                                            const NamedBudgets& budgets, const std::string& disk,
                                             std::optional<Bytes> disk_bytes, const std::string& verify, bool pack,
                                             double planning_share, double planning_seconds, const std::string& plans,
                                             const std::vector<std::pair<std::string, std::string>>& policy,
@@ -129,6 +108,8 @@ std::unique_ptr<PythonSession> make_session(std::optional<Bytes> budget, const s
   }
   SessionOptions options;
   options.budget = budget.value_or(no_limit);
+  options.device = device;
+  options.budgets = place_budgets(budgets);
   options.disk.folder = disk;
   if (disk_bytes) options.disk.bytes = *disk_bytes;
   options.verify = verify_of("session", verify);
@@ -136,7 +117,7 @@ std::unique_ptr<PythonSession> make_session(std::optional<Bytes> budget, const s
   options.planning_share = planning_share;
   options.planning_time = std::chrono::milliseconds(static_cast<std::int64_t>(planning_seconds * 1000));
   options.plans = plans;
-  if (!policy.empty()) options.policy = NamedPolicy(policy);
+  if (!policy.empty()) options.policy = policy_of(policy);
   options.forget_everything = forget_everything;
   options.name = name;
   const py::gil_scoped_release no_interpreter;
@@ -190,19 +171,42 @@ Largest largest_of(PythonSession& self, std::vector<std::int64_t> sizes, std::op
   });
 }
 
+// `step` runs `train` in a step of this session. An error that is not one of the budget comes through as it is. The
+// functions take the interpreter themselves.
+void run_step_of(PythonSession& self, const std::function<void()>& step, const std::function<void()>& train) {
+  const py::gil_scoped_release no_interpreter;
+  const auto run = [&] {
+    try {
+      step();
+    } catch (py::error_already_set& error) {
+      const py::gil_scoped_acquire interpreter;
+      rethrow_own_error(error);
+      throw;
+    }
+  };
+  const auto copy = [] {
+    const py::gil_scoped_acquire interpreter;
+    return copy_with_interpreter();
+  };
+  internal::run_step(internal::SessionInside::of(self.session), run, train, copy);
+}
+
 }  // namespace
 
 void add_sessions(py::module_& module) {
   py::class_<PythonSession>(module, "Session")
-      .def(py::init(&make_session), py::arg("budget"), py::arg("disk"), py::arg("disk_bytes"), py::arg("verify"),
-           py::arg("pack"), py::arg("planning_share"), py::arg("planning_seconds"), py::arg("plans"), py::arg("policy"),
-           py::arg("forget_everything"), py::arg("name"))
+      .def(py::init(&make_session), py::arg("budget"), py::arg("device"), py::arg("budgets"), py::arg("disk"),
+           py::arg("disk_bytes"), py::arg("verify"), py::arg("pack"), py::arg("planning_share"),
+           py::arg("planning_seconds"), py::arg("plans"), py::arg("policy"), py::arg("forget_everything"),
+           py::arg("name"))
       .def("open", &PythonSession::open, NoInterpreter())
       .def("close", &PythonSession::close, NoInterpreter())
       .def(
           "set_budget",
-          [](PythonSession& self, std::optional<Bytes> budget) { self.session.budget(budget.value_or(no_limit)); },
-          py::arg("budget"), NoInterpreter())
+          [](PythonSession& self, std::optional<Bytes> budget, const std::string& device) {
+            self.session.budget(device, budget.value_or(no_limit));
+          },
+          py::arg("budget"), py::arg("device"), NoInterpreter())
       .def(
           "get_budget",
           [](const PythonSession& self) {
@@ -228,6 +232,7 @@ void add_sessions(py::module_& module) {
           NoInterpreter())
       .def("largest", &largest_of, py::arg("sizes"), py::arg("at_most"), py::arg("steps"), py::arg("seconds"),
            py::arg("keeps_budget"))
+      .def("run_step", &run_step_of, py::arg("step"), py::arg("train"))
       .def("label_modules", &label_modules, py::arg("parameters"))
       .def(
           "touched", [](PythonSession& self, const at::Tensor& tensor) { self.session.touched(tensor); },
@@ -256,6 +261,11 @@ void add_sessions(py::module_& module) {
       [](const std::function<void()>& train) { return internal::measure_in_copy(train, &copy_with_interpreter); },
       py::arg("train"));
 
+  module.def("accelerators_in_use", [] {
+    std::vector<std::string> all;
+    for (const c10::Device device : internal::accelerators_in_use()) all.push_back(device.str());
+    return all;
+  });
   module.def("live_bytes", &internal::meter::live);
   module.def("peak_bytes", &internal::meter::peak);
   module.def("mark_peak", &internal::meter::mark_peak);

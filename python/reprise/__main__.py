@@ -19,6 +19,10 @@ def run(words: Sequence[str]) -> None:
     operator whose result autograd saves, and ends with backward."""
     parser = argparse.ArgumentParser(prog="python -m reprise run", description=run.__doc__)
     parser.add_argument("--budget", help="bytes, like 2GiB; default: nothing is limited, and the summary says what it needs")
+    parser.add_argument("--device", default="", help="whose bytes the budget limits: cpu, npu:0; default: the parameters'")
+    parser.add_argument(
+        "--budgets", metavar="DEVICE=AMOUNT,...", help="of several devices, as npu:0=8GiB,cpu=2GiB, instead of --budget and --device"
+    )
     parser.add_argument("--disk", default="", metavar="FOLDER", help="for values that memory has no room for; default: no disk")
     parser.add_argument("--disk-bytes", metavar="AMOUNT", help="the most bytes of files there; default: no limit")
     parser.add_argument(
@@ -39,7 +43,14 @@ def run(words: Sequence[str]) -> None:
         budget = None if options.budget is None else planning.bytes_of(options.budget, what="--budget")
         disk_bytes = None if options.disk_bytes is None else planning.bytes_of(options.disk_bytes, what="--disk-bytes")
         _core.find_steps(
-            budget, options.disk, disk_bytes, options.planning_share, options.planning_time, options.plans
+            budget,
+            options.device,
+            _place_budgets(options.budgets),
+            options.disk,
+            disk_bytes,
+            options.planning_share,
+            options.planning_time,
+            options.plans,
         )
     except (ValueError, OSError) as error:
         parser.error(str(error))
@@ -52,6 +63,18 @@ def run(words: Sequence[str]) -> None:
         parser.error(f"there is no script {options.script!r}")
     sys.path[0] = os.path.dirname(os.path.abspath(options.script))
     runpy.run_path(options.script, run_name="__main__")
+
+
+def _place_budgets(text: str | None) -> list[tuple[str, int | None]]:
+    from . import planning
+
+    budgets: list[tuple[str, int | None]] = []
+    for one in [] if text is None else text.split(","):
+        device, equals, amount = one.partition("=")
+        if not device or not equals:
+            raise ValueError(f"--budgets: {one!r} is not DEVICE=AMOUNT, as in npu:0=8GiB,cpu=2GiB")
+        budgets.append((device, planning.bytes_of(amount, what="--budgets")))
+    return budgets
 
 
 def _tell(summary: str, trace_file: str | None) -> None:
@@ -74,7 +97,7 @@ def _tell(summary: str, trace_file: str | None) -> None:
 
 
 def doctor() -> int:
-    """Prints what is installed, and whether what was forgotten is rebuilt with the same bits here."""
+    """Prints what is installed, and whether what was forgotten is rebuilt with the same bits, on each device that is here."""
     import platform
 
     import torch
@@ -82,25 +105,41 @@ def doctor() -> int:
     import reprise
 
     print(f"reprise {reprise.__version__}, torch {torch.__version__}, Python {platform.python_version()}")
+    devices = ["cpu"]
+    if (accelerator := torch.accelerator.current_accelerator()) is not None:
+        devices += [f"{accelerator.type}:{i}" for i in range(torch.accelerator.device_count())]
+    works = [_is_exact(device) for device in devices]
+    print(f"{_amount(reprise.live_bytes())} are live, {_amount(reprise.fraction_of_memory(1.0))} may be used")
+    return 0 if all(works) else 1
+
+
+def _is_exact(device: str) -> bool:
+    """Whether a session on this device gives the gradients of plain training; also if there can be no session there."""
+    import torch
+
+    import reprise
 
     def gradients(session: reprise.Session | None) -> list[torch.Tensor]:
         torch.manual_seed(0)
         layers = [torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.Dropout(0.2), torch.nn.LayerNorm(64)]
-        model = torch.nn.Sequential(*layers)
-        x = torch.randn(128, 64)
+        model = torch.nn.Sequential(*layers).to(device)
+        x = torch.randn(128, 64).to(device)
         if session is None:
             model(x).pow(2).mean().backward()
         else:
             with session.step():
                 model(x).pow(2).mean().backward()
-        return [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+        return [parameter.grad.cpu() for parameter in model.parameters() if parameter.grad is not None]
 
-    session = reprise.Session(forget_everything=True, verify="always")
+    try:
+        session = reprise.Session(device=device, forget_everything=True, verify="always")
+    except ValueError as error:
+        print(f"{device}: a session cannot limit its bytes: {error}")
+        return True
     exact = all(torch.equal(a, b) for a, b in zip(gradients(None), gradients(session), strict=True))
     replays = session.summary()["replays"]
-    print(f"{replays} operators were replayed: {'the same bits' if exact else 'OTHER BITS'}")
-    print(f"{_amount(reprise.live_bytes())} are live, {_amount(reprise.fraction_of_memory(1.0))} may be used")
-    return 0 if exact and replays > 0 else 1
+    print(f"{device}: {replays} operators were replayed: {'the same bits' if exact else 'OTHER BITS'}")
+    return exact and replays > 0
 
 
 def _amount(count: int) -> str:

@@ -26,6 +26,7 @@ class BudgetError(SessionError):
         floor: no plan can do with less, or None if that is not known.
         floor_set_by: the moment that sets the floor, and what it needs.
         where: the operator, or the node of backward, that was under way.
+        not_repeated: why `Session.run` did not run the step again under a plan, or that it did in vain.
         rank: the process that could not keep its budget, if several train together (`reprise.distributed`).
     """
 
@@ -37,6 +38,7 @@ class BudgetError(SessionError):
     floor: int | None = None
     floor_set_by: str = ""
     where: str = ""
+    not_repeated: str = ""
     rank: int | None = None
 
     def __init__(self, *args: object) -> None:

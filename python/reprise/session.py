@@ -29,11 +29,14 @@ class Step:
     Steps of one thread do not overlap, and a step ends on the thread that began it.
     """
 
+    # What __del__ finds if Ctrl-C came before the end of __init__.
+    _used = True
+    _thread: int | None = None
+
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._used = False
-        self._thread: int | None = None
         self._group = distributed.group() if session._end_together else None
+        self._used = False
 
     def __enter__(self) -> Step:
         if self._used:
@@ -94,12 +97,17 @@ class Session:
 
     While a step is open, the operators of its thread are recorded. Tensors that autograd saves may be forgotten
     (evicted), and are replayed (recomputed) when backward asks for them: the same bits, from the same operators, without
-    running your functions again. The budget counts all live bytes of torch's CPU allocator in the process, parameters,
-    gradients and optimizer state included, while a step is open; it is checked before every allocation.
+    running your functions again. The budget counts all live bytes of torch's allocator for a device in the process,
+    parameters, gradients and optimizer state included, while a step is open; it is checked before every allocation.
 
     Args:
         budget: bytes, as an int or as text like "2GiB"; a multiple of what the model needs, like "0.5x", which two
             plain steps measure first; None measures and limits nothing.
+        device: whose bytes the budget counts, and whose values are forgotten and rebuilt: "cpu", "npu:0", or a
+            torch.device. None: the device of the parameters, which is the CPU if no accelerator is in use when the first
+            step begins. Values on other devices are kept.
+        budgets: budgets of several devices at once instead of `budget` and `device`: a dict from devices to bytes, as
+            {"npu:0": "8GiB", "cpu": "2GiB"}; None for one that is only counted. Plans are made for the first.
         disk: a folder, which has to exist, for a disk below the memory: values go to files there (are offloaded) instead of
             being forgotten, where that is cheaper by the speed that was measured, or where there is no other way to keep to
             the budget. Files are checked, and removed in the end. None: no disk.
@@ -108,13 +116,14 @@ class Session:
             or "never".
         pack: masks and indices are packed without loss instead of forgotten.
         planning_share: the CPU time that planning may take, on a thread of its own, as a share of the CPU time of all
-            steps so far, beside a credit of 16 steps (0.5 to 2 seconds); never more than plans can be expected to save.
+            steps so far, beside a credit of 8 steps (0.5 to 2 seconds); never more than plans can be expected to save.
             0: no plans; `math.inf`: every trace is planned at once.
         planning_seconds: the most time that the planner may spend on a plan. 0: no plans.
         plans: a folder in which plans are kept for the next run of the program.
         policy: what is kept, forgotten or packed by hand: a dict from operators ("aten::mm", "aten::mul.Tensor") or
             modules ("encoder.*", after `label_modules`) to "keep", "forget", "pack" or "decide"; or names of policies that
-            there are: "keep_products", "pack_random", "forget_cheap".
+            there are: "keep_products", "pack_random", "forget_cheap". Operators have the names that traces
+            have: one that is composed of others ("aten::linear") is recorded as these ("aten::addmm").
         forget_everything: forgets every value that can be rebuilt, and rebuilds all of it: slow, and the strictest test.
         end_together: if several processes train together (torch.distributed) and one cannot keep its budget, all of them
             raise its BudgetError instead of waiting for it in a collective operation. False: each is on its own.
@@ -125,6 +134,8 @@ class Session:
         self,
         budget: int | str | None = None,
         *,
+        device: str | torch.device | None = None,
+        budgets: Mapping[str | torch.device, int | str | None] | None = None,
         disk: str | os.PathLike[str] | None = None,
         disk_bytes: int | str | None = None,
         verify: Verify = "first_time",
@@ -141,9 +152,12 @@ class Session:
             raise ValueError("[session] option disk_bytes is about a disk, and there is none: give disk=")
         self._end_together = arguments.flag(end_together, "[session] option end_together")
         self._share = _share_of(budget)
+        self._seeks_place = device is None and budgets is None and disk is None
         self._plain_steps = 0
         self._core = _core.Session(
             budget=None if self._share else _limit(budget, "[session] option budget"),
+            device="" if device is None else _device(device, "[session] option device"),
+            budgets=_place_budgets(budgets, "[session] option budgets"),
             disk="" if disk is None else arguments.path(disk, "[session] option disk"),
             disk_bytes=None if disk_bytes is None else bytes_of(disk_bytes, what="[session] option disk_bytes"),
             verify=arguments.need(verify, str, "[session] option verify", "'never', 'first_time' or 'always'"),
@@ -160,6 +174,34 @@ class Session:
         """Returns a step, to be used with `with`."""
         return Step(self)
 
+    def run(self, train: Callable[[], T]) -> T:
+        """Runs a step with this function in it (forward, backward, optimizer) and returns what it returns.
+
+        As `with session.step(): train()`, but a step that does not fit is not given up at once. If it ends with a
+        BudgetError, what it has changed is put back: contents of tensors that it overwrote (as statistics of BatchNorm),
+        gradients, and torch's random generators. Then it is run without its memory, in a copy of the process (see
+        `measure`), planned, and run once more under the plan. So a budget that only a plan can keep will do from the first
+        step on.
+
+        The function must do the same when it is called again: what it changes beside tensors, as a counter or an iterator,
+        is not put back, so take the batch before. It is not called again if it has written a parameter by then, or after a
+        backward, because an optimizer may have begun; or if it has overwritten more than a sixteenth of the budget, as
+        gradients that are there already; or if several processes train together. The error says so, and the next step
+        follows the plan. If no plan keeps the budget, the error says which budget will do.
+        """
+        arguments.function(train, "[run] the step")
+        results: list[T] = []
+
+        def step() -> None:
+            with self.step():
+                results.append(train())
+
+        if self._end_together and distributed.group() is not None:  # the others would not run it again
+            step()
+        else:
+            self._core.run_step(step, train)
+        return results[-1]
+
     @property
     def budget(self) -> int | None:
         """The budget in bytes from the next step on; None: no limit. It may be set to whatever the session takes."""
@@ -169,7 +211,17 @@ class Session:
     def budget(self, budget: int | str | None) -> None:
         self._share = _share_of(budget)
         self._plain_steps = 0
-        self._core.set_budget(None if self._share else _limit(budget, "[session] budget"))
+        self._core.set_budget(None if self._share else _limit(budget, "[session] budget"), "")
+
+    @property
+    def budgets(self) -> dict[str, int | None]:
+        """The budgets of all devices of the session, by their names. Those that are set are in force from the next step on."""
+        return {place["device"]: place["budget_bytes"] for place in self.summary()["places"]}
+
+    @budgets.setter
+    def budgets(self, budgets: Mapping[str | torch.device, int | str | None]) -> None:
+        for device, budget in _place_budgets(budgets, "[session] budgets"):
+            self._core.set_budget(budget, device)
 
     @property
     def enabled(self) -> bool:
@@ -212,6 +264,14 @@ class Session:
         `nonzero`) ends the measurement with a SessionError that names it. What only moves bytes looks cheaper than it is.
         """
         arguments.function(train, "[measure] the step")
+        for place in self.budgets:
+            if place != "cpu":
+                raise ValueError(f"[measure] a step on {place} cannot be run without its memory, only one on the CPU")
+        if self._seeks_place and _core.accelerators_in_use():
+            raise ValueError(
+                "[measure] the session names no device, and an accelerator is in use. Only a step on the CPU can be run without "
+                'its memory: if this is one, say so by device="cpu"'
+            )
         measured = _core.measure_in_copy(train)
         return Measurement(None, measured.peak, measured.seconds, Trace(measured.trace))
 
@@ -308,7 +368,7 @@ class Session:
         # The first step of most optimizers is not the largest: their state comes with it.
         self._plain_steps += 1
         if self._plain_steps == 2:
-            self._core.set_budget(_core.parse_budget(self._share, self.summary()["peak_last_step_bytes"]))
+            self._core.set_budget(_core.parse_budget(self._share, self.summary()["peak_last_step_bytes"]), "")
             self._share = None
 
 
@@ -389,6 +449,26 @@ def fraction_of_memory(share: float) -> int:
 def _limit(budget: int | str | None, what: str) -> int | None:
     # It is no multiple; but what is wrong with it is said in words that know of multiples.
     return None if budget is None else bytes_of(budget, 1, what)
+
+
+def _device(device: str | torch.device, what: str) -> str:
+    if isinstance(device, torch.device):
+        return str(device)
+    name = str(arguments.need(device, str, what, 'a device, as "cpu" or torch.device("cpu")'))
+    if not name:
+        raise ValueError(f"{what} is '': it must name a device")
+    return name
+
+
+def _place_budgets(
+    budgets: Mapping[str | torch.device, int | str | None] | None, what: str
+) -> list[tuple[str, int | None]]:
+    if budgets is None:
+        return []
+    arguments.need(budgets, Mapping, what, 'a dict from devices to bytes, as {"cpu": "2GiB"}')
+    if not budgets:
+        raise ValueError(f"{what} is empty: it must have a device")
+    return [(_device(device, what), None if most is None else bytes_of(most, what=what)) for device, most in budgets.items()]
 
 
 def _share_of(budget: int | str | None) -> str | None:

@@ -173,12 +173,15 @@ sys.exit(int(sys.argv[1]))
 """
 
 
-def test_a_script_that_knows_nothing_of_it_is_run_within_a_budget(tmp_path):
+@pytest.mark.parametrize(
+    "budget", [["--budget", "3.2MiB"], ["--budget", "3.2MiB", "--device", "cpu"], ["--budgets", "cpu=3.2MiB"]]
+)
+def test_a_script_that_knows_nothing_of_it_is_run_within_a_budget(tmp_path, budget):
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
     plain = subprocess.run([sys.executable, script, "4"], capture_output=True, text=True)
     within = subprocess.run(
-        [sys.executable, "-m", "reprise", "run", "--budget", "3.2MiB", "--trace", tmp_path / "step.trace", script, "4"],
+        [sys.executable, "-m", "reprise", "run", *budget, "--trace", tmp_path / "step.trace", script, "4"],
         capture_output=True,
         text=True,
     )
@@ -189,7 +192,13 @@ def test_a_script_that_knows_nothing_of_it_is_run_within_a_budget(tmp_path):
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [(["--budget", "much", "x.py"], "much"), (["nowhere.py"], "there is no script 'nowhere.py'"), ([], "SCRIPT")],
+    [
+        (["--budget", "much", "x.py"], "much"),
+        (["--budgets", "2GiB", "x.py"], "'2GiB' is not DEVICE=AMOUNT"),
+        (["--budgets", "cpu=2GiB", "--device", "cpu", "x.py"], "option device is 'cpu'"),
+        (["nowhere.py"], "there is no script 'nowhere.py'"),
+        ([], "SCRIPT"),
+    ],
 )
 def test_wrong_words_of_the_command_are_said(words, said):
     done = subprocess.run([sys.executable, "-m", "reprise", "run", *words], capture_output=True, text=True)
@@ -198,7 +207,7 @@ def test_wrong_words_of_the_command_are_said(words, said):
 
 def test_the_doctor_says_that_replays_are_exact():
     done = subprocess.run([sys.executable, "-m", "reprise", "doctor"], capture_output=True, text=True)
-    assert done.returncode == 0 and "the same bits" in done.stdout, done.stderr
+    assert done.returncode == 0 and "cpu: " in done.stdout and "the same bits" in done.stdout, done.stderr
 
 
 def test_the_command_plans_a_recorded_step(tmp_path):

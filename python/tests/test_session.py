@@ -43,6 +43,26 @@ def test_a_budget_is_bytes_or_text():
     assert session.budget is None
 
 
+@pytest.mark.parametrize("named", ["cpu", torch.device("cpu")])
+def test_a_device_is_named_and_has_a_budget(named):
+    model, x = deep(rows=2048)
+    run(model, x)
+    expected = [p.grad.clone() for p in model.parameters()]
+    measured = reprise.Session(device=named)
+    with measured.step():
+        run(model, x)
+    budget = int(0.7 * measured.summary()["peak_last_step_bytes"])
+    for session in reprise.Session(budget, device=named), reprise.Session(budgets={named: budget}):
+        with session.step():
+            run(model, x)
+        assert all(torch.equal(p.grad, e) for p, e in zip(model.parameters(), expected, strict=True))
+        (place,) = session.summary()["places"]
+        assert place["device"] == "cpu" and place["budget_bytes"] == budget >= place["peak_bytes"]
+        assert session.budget == budget and session.budgets == {"cpu": budget}
+        session.budgets = {"cpu": "1GiB"}
+        assert session.budget == 1 << 30
+
+
 def test_a_disk_below_the_memory_gives_the_same_bits(tmp_path):
     model, x = deep(rows=2048)
     run(model, x)
@@ -97,6 +117,8 @@ def test_options_that_make_no_sense_are_value_errors_that_name_them():
         ({"planning_seconds": float("nan")}, "planning_seconds is"),
         ({"policy": {"aten::mm": "burn"}}, "policy has 'burn' for 'aten::mm'"),
         ({"policy": ["keep_everything"]}, "policy has 'keep_everything'"),
+        ({"policy": {"aten::tahn": "keep"}}, "'aten::tahn': LibTorch has no operator of this name; near are aten::tan, aten::tanh"),
+        ({"policy": {"aten::linear": "keep"}}, "'aten::linear': it is composed of other operators"),
     ]:
         with pytest.raises(ValueError, match=what):
             reprise.Session(**options)
@@ -390,6 +412,51 @@ def test_measure_of_a_session_needs_no_memory_and_changes_nothing():
         session.measure(lambda: 1 / 0)
 
 
+def test_run_plans_a_step_that_does_not_fit_and_runs_it_again():
+    model, x = deep()
+    norm = torch.nn.BatchNorm1d(x.shape[1])
+    plain = reprise.measure(lambda: run(model, x))
+    calls = []
+
+    def train():
+        calls.append(1)
+        torch.manual_seed(3)
+        y = model[:4](torch.nn.functional.dropout(norm(x), 0.1))
+        if len(calls) == 1:  # more than any budget, in the middle of backward
+            y.register_hook(lambda gradient: torch.empty(1 << 40, dtype=torch.uint8))
+        model[4:](y).pow(2).mean().backward()
+        return len(calls)
+
+    def results():
+        return [value.grad.clone() for value in model.parameters()] + [value.clone() for value in norm.buffers()]
+
+    def begin_anew():
+        model.zero_grad()
+        norm.reset_running_stats()
+
+    begin_anew()
+    calls.append(0)
+    train()
+    expected = results()
+    begin_anew()
+    calls.clear()
+    session = reprise.Session(budget=plain.peak * 4, planning_seconds=0.2)
+    assert session.run(train) == 2
+    assert all(torch.equal(one, other) for one, other in zip(expected, results()))
+    assert session.summary()["followed_plan"]
+    with pytest.raises(ZeroDivisionError):
+        session.run(lambda: 1 / 0)
+
+
+def test_run_says_which_budget_will_do():
+    model, x = deep()
+    session = reprise.Session(budget=reprise.live_bytes() + 2 * x.nbytes, planning_seconds=0.2)
+    with pytest.raises(reprise.BudgetError, match="no plan was found for this budget") as caught:
+        session.run(lambda: run(model, x))
+    assert caught.value.floor > session.budget
+    assert all(value.grad is None for value in model.parameters())
+
+
 def test_the_largest_batch_is_found_and_confirmed():
     model, _ = deep()
     width = next(model.parameters()).shape[1]
@@ -427,6 +494,7 @@ def test_policies_by_name():
     with session.step():
         run(model, x)
     assert session.summary()["replays"] >= 7
+    reprise.Session(policy={"reprise::compiled": "keep", "aten::mul.Tensor": "pack", "keep_products": ""})
     labelled = reprise.Session(reprise.live_bytes() + (100 << 20), policy={"0.*": "keep"}, planning_seconds=0)
     labelled.label_modules(model)
     with labelled.step():
