@@ -7,31 +7,14 @@ file(GLOB own_libtorch ${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages/to
 # Seen in the whole project, because those who link to Reprise::torch link to it as well.
 set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 
-# A Python module is for the torch of its interpreter, and for no other. It is not imported, which takes long. When pip
-# builds in isolation, it hides what is installed by a PYTHONPATH, which -E takes away.
-set(REPRISE_TORCH_OF_PYTHON 2.13)
+# A Python module is for the torch of its interpreter, and for no other.
 if(REPRISE_PYTHON)
   find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
-  foreach(option IN ITEMS "" -E)
-    execute_process(COMMAND ${Python_EXECUTABLE} ${option} -c "if True:
-      import importlib.util
-      spec = importlib.util.find_spec('torch')
-      print(spec.submodule_search_locations[0] if spec else '')"
-      OUTPUT_VARIABLE torch_of_python OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-    if(torch_of_python)
-      break()
-    endif()
-  endforeach()
-  if(NOT torch_of_python)
-    message(FATAL_ERROR "[python] ${Python_EXECUTABLE} has no torch, which Reprise is built for. "
-      "Install it first: pip install 'torch==${REPRISE_TORCH_OF_PYTHON}.*'. "
-      "If it is installed, it is hidden from the build: pip install --no-build-isolation .")
-  endif()
-  file(STRINGS ${torch_of_python}/version.py torch_version REGEX "^__version__ ")
-  string(REGEX REPLACE "^[^0-9]*([0-9.]+).*" "\\1" torch_version "${torch_version}")
-  if(NOT torch_version MATCHES "^${REPRISE_TORCH_OF_PYTHON}[.]")
-    message(FATAL_ERROR "[python] torch ${torch_version} is installed in ${torch_of_python}, and Reprise works with "
-      "${REPRISE_TORCH_OF_PYTHON}, whose insides it knows: pip install 'torch==${REPRISE_TORCH_OF_PYTHON}.*'")
+  execute_process(COMMAND ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/python/build_backend/installed_torch.py
+    OUTPUT_VARIABLE torch_of_python OUTPUT_STRIP_TRAILING_WHITESPACE
+    ERROR_VARIABLE problem ERROR_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE code)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "${problem}")
   endif()
   set(Torch_DIR ${torch_of_python}/share/cmake/Torch CACHE PATH "Where TorchConfig.cmake is" FORCE)
 endif()
@@ -74,6 +57,24 @@ if(found EQUAL -1 AND NOT libtorch_version VERSION_EQUAL libtorch_of_tests)
     "It may not build. If it does, `reprise doctor` says whether a session works")
 endif()
 
+# Whether it has CUDA, by its files; and the headers of CUDA's runtime, which its own include: from packages beside it, or
+# from CUDA's own installation. There is no need for a compiler or a library of CUDA's. libtorch_cuda is what
+# src/torch/place_cuda.cpp is told.
+set(libtorch_cuda REPRISE_NO_CUDA)
+if(EXISTS ${libtorch_folder}/lib/libc10_cuda.so AND EXISTS ${libtorch_folder}/include/c10/cuda/CUDACachingAllocator.h)
+  file(GLOB beside_libtorch ${libtorch_folder}/../nvidia/*/include)
+  find_path(REPRISE_CUDA_INCLUDE_DIR crt/host_defines.h DOC "Where CUDA's cuda_runtime_api.h and crt/host_defines.h are"
+    HINTS ${beside_libtorch} PATHS /usr/local/cuda/include ENV CUDA_PATH ENV CUDA_HOME PATH_SUFFIXES include)
+  mark_as_advanced(REPRISE_CUDA_INCLUDE_DIR)
+  if(EXISTS ${REPRISE_CUDA_INCLUDE_DIR}/cuda_runtime_api.h)
+    set(libtorch_cuda REPRISE_CUDA)
+  else()
+    set(libtorch_cuda REPRISE_NO_CUDA_HEADERS)
+    message(NOTICE "LibTorch has CUDA, but the headers of CUDA's runtime were not found: sessions on CUDA are left out. "
+      "REPRISE_CUDA_INCLUDE_DIR can say where cuda_runtime_api.h and crt/host_defines.h are")
+  endif()
+endif()
+
 # reprise_torch_code(TARGET [HEADER...]): for targets whose files include LibTorch. It takes long to read, so these
 # headers are read once for all files of the target. They are named as `<...>`, without the folder of this checkout, so that
 # ccache finds them, and what was compiled with them, in others.
@@ -90,10 +91,6 @@ function(reprise_torch_code target)
   # LibTorch's reference counts have a fence, of which g++ says that the thread sanitizer does not see it.
   if(REPRISE_SANITIZE STREQUAL "thread")
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
-  endif()
-  # Who wants the LibTorch side soon does not wait for the last percent of its speed either.
-  if(REPRISE_UNITY)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
   reprise_tell_ccache(${target})
 endfunction()

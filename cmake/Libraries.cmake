@@ -31,7 +31,7 @@ target_include_directories(reprise_fmt SYSTEM INTERFACE
 
 reprise_library(reprise ${reprise_sources})
 add_library(Reprise::reprise ALIAS reprise)
-foreach(library IN LISTS reprise_libraries)
+foreach(library IN LISTS reprise_targets)
   target_compile_features(${library} PUBLIC cxx_std_20)
   target_include_directories(${library}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
@@ -39,7 +39,7 @@ foreach(library IN LISTS reprise_libraries)
   target_link_libraries(${library} PRIVATE ${zstd_library} Threads::Threads ${CMAKE_DL_LIBS}
     $<BUILD_INTERFACE:Reprise::fmt> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
 endforeach()
-reprise_unity(${reprise_compiled})
+reprise_unity(reprise_objects)
 # The same names for each processor; and the one file that reads fmt otherwise.
 file(GLOB alone CONFIGURE_DEPENDS src/store/*_portable.cpp src/store/*_avx2.cpp src/trace/formatting.cpp)
 set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
@@ -53,13 +53,18 @@ if(REPRISE_TORCH)
   file(GLOB torch_sources CONFIGURE_DEPENDS src/torch/*.cpp)
   reprise_library(reprise_torch ${torch_sources})
   add_library(Reprise::torch ALIAS reprise_torch)
-  reprise_torch_code(${reprise_torch_compiled} <torch/precompiled.h>)
-  reprise_unity(${reprise_torch_compiled})
+  reprise_torch_code(reprise_torch_objects <torch/precompiled.h>)
+  reprise_unity(reprise_torch_objects)
+  set_source_files_properties(src/torch/place_cuda.cpp PROPERTIES
+    SKIP_UNITY_BUILD_INCLUSION ON COMPILE_DEFINITIONS ${libtorch_cuda})
+  if(libtorch_cuda STREQUAL "REPRISE_CUDA")
+    set_source_files_properties(src/torch/place_cuda.cpp PROPERTIES COMPILE_OPTIONS "-isystem;${REPRISE_CUDA_INCLUDE_DIR}")
+  endif()
   # An installed one finds the engine-free library beside it, and LibTorch where it is now.
   set_target_properties(reprise_torch PROPERTIES EXPORT_NAME torch INSTALL_RPATH "$ORIGIN;${libtorch_folder}/lib")
   # Not fmt: LibTorch's folder of headers has another version of it.
-  foreach(library IN LISTS reprise_torch_libraries)
-    string(REPLACE reprise_torch reprise engine_free ${library})
+  foreach(library IN LISTS reprise_torch_targets)
+    string(REGEX REPLACE "_torch|_objects" "" engine_free ${library})
     target_link_libraries(${library} PUBLIC ${engine_free} Reprise::libtorch PRIVATE Threads::Threads)
   endforeach()
 endif()

@@ -53,37 +53,38 @@ function(reprise_tell_ccache target)
 endfunction()
 
 # reprise_unity(TARGET): several files as one, if that is wanted. g++ takes each for a header then, and warns of types in it
-# that only that file knows.
+# that only that file knows; and, where it inlines more, of optional values that are read although they are never unset.
 function(reprise_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${REPRISE_UNITY})
   if(REPRISE_UNITY)
-    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage -Wno-maybe-uninitialized>)
   endif()
 endfunction()
 
 # reprise_library(NAME SOURCE...): the library NAME. The command, the tests and the benchmarks look inside of it, and link to
-# Reprise::NAME_insides: the same library or, beside a shared one, which hides its insides, a static one of the same
-# objects. Sets NAME_compiled, the target whose sources are compiled, and NAME_libraries, both.
+# Reprise::NAME_insides: the same library or, beside a shared one, which hides its insides, a static one. All are made of
+# NAME_objects, so that ccache knows what was compiled, whichever it is for. Sets NAME_targets, all of these.
 macro(reprise_library name)
+  add_library(${name}_objects OBJECT ${ARGN})
+  set(${name}_targets ${name}_objects ${name})
   if(BUILD_SHARED_LIBS)
-    set(${name}_compiled ${name}_static)
-    set(${name}_libraries ${name}_static ${name})
-    add_library(${name}_static STATIC ${ARGN})
-    add_library(${name} SHARED $<TARGET_OBJECTS:${name}_static>)
-    set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX
+    list(APPEND ${name}_targets ${name}_static)
+    add_library(${name} SHARED $<TARGET_OBJECTS:${name}_objects>)
+    add_library(${name}_static STATIC $<TARGET_OBJECTS:${name}_objects>)
+    set_target_properties(${name} PROPERTIES
       VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+    add_library(Reprise::${name}_insides ALIAS ${name}_static)
   else()
-    set(${name}_compiled ${name})
-    set(${name}_libraries ${name})
-    add_library(${name} STATIC ${ARGN})
+    add_library(${name} STATIC $<TARGET_OBJECTS:${name}_objects>)
+    add_library(Reprise::${name}_insides ALIAS ${name})
   endif()
-  add_library(Reprise::${name}_insides ALIAS ${${name}_compiled})
-  set_target_properties(${${name}_compiled} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-  target_compile_options(${${name}_compiled} PRIVATE -Wconversion)  # bytes are 64 bits everywhere; a narrower number is a mistake
-  target_include_directories(${${name}_compiled} PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  target_include_directories(${${name}_compiled} SYSTEM PRIVATE ${XXHASH_INCLUDE_DIR})
-  reprise_keep_types(${${name}_compiled})
-  foreach(library IN LISTS ${name}_libraries)
-    reprise_own_code(${library})
+  set_target_properties(${${name}_targets} PROPERTIES
+    LINKER_LANGUAGE CXX CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_compile_options(${name}_objects PRIVATE -Wconversion)  # bytes are 64 bits everywhere; a narrower number is a mistake
+  target_include_directories(${name}_objects PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(${name}_objects SYSTEM PRIVATE ${XXHASH_INCLUDE_DIR})
+  foreach(target IN LISTS ${name}_targets)
+    reprise_own_code(${target})
+    reprise_keep_types(${target})
   endforeach()
 endmacro()

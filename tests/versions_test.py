@@ -1,9 +1,11 @@
-"""The page of LibTorch's versions and what makes it; and that only one file has a condition on the version."""
+"""The page of LibTorch's versions and what makes it; which torch a Python package is built for; and that only one file has a
+condition on the version."""
 
 import contextlib
 import io
 import json
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -46,8 +48,7 @@ class Row(unittest.TestCase):
             json.dumps({"what": what, "state": "good", "answer": "", "advice": ""}) + "\n"
             for what in ("LibTorch", "allocator", "session")))
         (self.results / "train.txt").write_text(
-            "                plain       in budget\ntime of a step   0.100 s   0.112 s (1.12x)   0.130 s (1.30x)\n"
-            "identical: yes, bit for bit (every loss)\n")
+            "identical: yes, bit for bit (every loss)\n\n  overhead    12.0 %: 12 ms of replaying and packing beside 100 ms\n")
         if tests:
             (self.results / f"{name}.xml").write_text(
                 '<testsuite><testcase name="A" classname="A" time="1" status="run"/>'
@@ -101,6 +102,43 @@ class CudaPackages(unittest.TestCase):
     def test_are_parts_of_the_toolkit_where_it_is_one_package(self):
         asked = ['cuda-toolkit[cublas,cudart,cupti,nvtx]==13.2.2; platform_system == "Linux"', "cuda-bindings<14,>=13.0.3"]
         self.assertEqual(list(cuda_packages.needed(asked, self.LACKING)), ["cuda-toolkit[cudart,cupti]==13.2.2"])
+
+
+class TorchOfAnInterpreter(unittest.TestCase):
+    """What `pip install .` says of the torch that is there, before it fetches or compiles anything."""
+
+    def look(self, version=None):
+        with tempfile.TemporaryDirectory() as folder:
+            if version:
+                package = Path(folder) / "torch"
+                package.mkdir()
+                (package / "__init__.py").touch()
+                (package / "version.py").write_text(f"from typing import Optional\n__version__ = '{version}'\n")
+            program = "import runpy, sys; sys.path.insert(0, sys.argv[2]); runpy.run_path(sys.argv[1], run_name='__main__')"
+            script = ROOT / "python" / "build_backend" / "installed_torch.py"
+            # Without what is installed, and without the environment.
+            return subprocess.run([sys.executable, "-I", "-S", "-c", program, script, folder], capture_output=True, text=True,
+                                  check=False)
+
+    def test_is_named_if_it_is_the_one_that_reprise_works_with(self):
+        looked = self.look("2.13.0+cpu")
+        self.assertEqual((looked.returncode, Path(looked.stdout.strip()).name, looked.stderr), (0, "torch", ""))
+
+    def test_of_another_version_is_an_error_of_one_sentence(self):
+        for version in ("2.15.0+cu132", "2.1.3", "2.130.0"):
+            looked = self.look(version)
+            self.assertEqual((looked.returncode, looked.stdout, looked.stderr.count("\n")), (1, "", 1))
+            self.assertIn(f"is torch {version.split('+')[0]}, and Reprise works with 2.13: first pip install", looked.stderr)
+
+    def test_that_is_missing_is_an_error_of_one_sentence(self):
+        looked = self.look()
+        self.assertEqual((looked.returncode, looked.stdout, looked.stderr.count("\n")), (1, "", 1))
+        self.assertIn("has no torch, and Reprise is built for the one that is installed: first pip install 'torch==2.13.*'",
+                      looked.stderr)
+
+    def test_is_the_default_version_in_pip_too(self):
+        wanted = re.search(r'^WANTED = "(\S+)"', (ROOT / "python/build_backend/installed_torch.py").read_text(), re.MULTILINE).group(1)
+        self.assertIn(f'"torch>={wanted},<', (ROOT / "pyproject.toml").read_text())
 
 
 class DefaultVersion(unittest.TestCase):

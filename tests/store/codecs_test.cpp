@@ -17,7 +17,7 @@
 #include "support/cases.h"
 #include "support/random_trace.h"
 
-namespace reprise {
+namespace reprise::codecs_test {
 namespace {
 
 using testing::Random;
@@ -346,4 +346,4 @@ TEST(Codecs, NeverReadOrWriteOutsideOfWhatTheyAreGiven) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::codecs_test

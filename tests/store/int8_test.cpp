@@ -8,7 +8,7 @@
 #include "store/rounding_cases.h"
 #include "support/cases.h"
 
-namespace reprise {
+namespace reprise::int8_test {
 namespace {
 
 using namespace reprise::testing;
@@ -109,4 +109,4 @@ TYPED_TEST(Int8, RefusesWhatIsNotFinite) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::int8_test

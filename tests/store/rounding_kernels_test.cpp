@@ -14,7 +14,7 @@
 #include "store/rounding_cases.h"
 #include "support/cases.h"
 
-namespace reprise {
+namespace reprise::rounding_kernels_test {
 using namespace internal;
 namespace {
 
@@ -132,4 +132,4 @@ TEST(RoundingKernels, MakeTheSameBytesOfEverySpecialPatternWithAndWithoutAvx2) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::rounding_kernels_test

@@ -10,7 +10,7 @@
 #include "store/rounding_cases.h"
 #include "support/cases.h"
 
-namespace reprise {
+namespace reprise::rounding_test {
 namespace {
 
 using namespace reprise::testing;
@@ -202,4 +202,4 @@ TYPED_TEST(SixteenBits, KeepNaNs) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::rounding_test

@@ -16,7 +16,7 @@
 #include "support/random_trace.h"
 #include "support/temporary_folder.h"
 
-namespace reprise {
+namespace reprise::store_failures_thread_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -328,4 +328,4 @@ TEST(StoreFailures, ALockHasOneHolderAlsoWhenHoldersRemoveTheFile) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::store_failures_thread_test

@@ -13,7 +13,7 @@
 #include "support/child.h"
 #include "support/temporary_folder.h"
 
-namespace reprise {
+namespace reprise::store_fork_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -324,4 +324,4 @@ TEST(StoreFork, AHundredChildrenWhileOthersWork) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::store_fork_test

@@ -17,7 +17,7 @@
 #include "support/random_trace.h"
 #include "support/temporary_folder.h"
 
-namespace reprise {
+namespace reprise::store_thread_test {
 using namespace internal;
 namespace {
 
@@ -794,4 +794,4 @@ TEST(StoreThread, AStoreCanEndWithWorkLeft) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::store_thread_test
