@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "reprise/torch/errors.h"
 #include "torch/arbiter.h"
@@ -30,8 +31,10 @@ class Replaying {
   const ErrorsStayInside inside_;
 };
 
-// The last resort when a replay does not fit: one value at a time, with nothing pinned but the inputs of the operators
-// that wait for theirs. What two operators need is made twice if it has to go in between, so the work is limited.
+// The last resort when a replay does not fit: one value at a time, with nothing pinned but what was made for the
+// operators that wait for the rest of their inputs. An input that is there is pinned last, so that it may go and be
+// made again: else a long chain would pin everything beside it (all gates of a recurrence, on the way back to its first
+// cell). So what two operators need may be made twice, and the work is limited.
 class FrugalReplay {
  public:
   FrugalReplay(Recording& recording, Replay::Keep keep, Replay::From from)
@@ -46,17 +49,10 @@ class FrugalReplay {
     c10::Storage made;
     while (!frames_.empty()) {
       Frame& frame = frames_.back();
-      if (made) frame.inputs[frame.next++].second = std::move(made);
-      made = c10::Storage();
-      if (frame.next < frame.inputs.size()) {
-        const Id input = frame.inputs[frame.next].first;
-        c10::Storage& storage = frame.inputs[frame.next].second;
-        storage = there(input);
-        if (storage) {
-          ++frame.next;
-        } else {
-          push(input);
-        }
+      if (made) frame.inputs[frame.awaited].second = std::exchange(made, c10::Storage());
+      if (const auto missing = next_missing(frame)) {
+        frame.awaited = *missing;
+        push(frame.inputs[*missing].first);
         continue;
       }
       if (++runs_ > most_runs_) return std::nullopt;
@@ -70,9 +66,22 @@ class FrugalReplay {
  private:
   struct Frame {
     Id value, op;
-    std::vector<std::pair<Id, c10::Storage>> inputs;
-    std::size_t next = 0;
+    std::vector<std::pair<Id, c10::Storage>> inputs;  // empty: not pinned yet
+    std::size_t awaited = 0;                          // the one that the frame above makes
   };
+
+  // The index of an input that has to be made; nothing: all are there now, and pinned.
+  std::optional<std::size_t> next_missing(Frame& frame) {
+    for (std::size_t i = 0; i < frame.inputs.size(); ++i) {
+      if (!frame.inputs[i].second && !is_there(frame.inputs[i].first)) return i;
+    }
+    for (std::size_t i = 0; i < frame.inputs.size(); ++i) {
+      auto& [input, storage] = frame.inputs[i];
+      if (!storage) storage = there(input);
+      if (!storage) return i;  // it had to go for the copy of another one
+    }
+    return std::nullopt;
+  }
 
   void push(Id value) {
     const Arbiter lock;
@@ -84,6 +93,13 @@ class FrugalReplay {
       frame.inputs.emplace_back(reference.value, c10::Storage());
     }
     frames_.push_back(std::move(frame));
+  }
+
+  [[nodiscard]] bool is_there(Id value) const {
+    const Arbiter lock;
+    const Values& values = r_.values();
+    if (from_ == Replay::From::leaves && values.rebuildable(value)) return false;
+    return values.resident(value) || values.copy(value);
   }
 
   c10::Storage there(Id value) {

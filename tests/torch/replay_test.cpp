@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "reprise/torch/session.h"
+#include "torch/meter.h"
 
 namespace reprise {
 namespace {
@@ -66,6 +67,30 @@ TEST(Replays, MakeEveryValueForItselfWhereEverythingIsForgotten) {
     EXPECT_TRUE(at::equal(gates.gradient(), expected));
   }
   EXPECT_EQ(session.summary().replays, 8);
+}
+
+// Each product needs the one before it and a gate of its own. The products are forgotten, and the last one is asked for
+// first, when the gates fill the budget: all of them are needed on the way back to the first one.
+TEST(Replays, OfALongChainPinNoMoreThanOneLinkNeeds) {
+  constexpr int links = 12;
+  constexpr std::int64_t width = 256;
+  const Tensor start = at::rand({width, width}).requires_grad_(true), others = at::rand({links, width, width}) / width;
+  const auto gradient = [&] {
+    start.mutable_grad().reset();
+    Tensor product = start;
+    for (int k = 0; k < links; ++k) product = at::matmul(start, others[k]) * product;
+    product.sum().backward();
+    return start.grad();
+  };
+  const Tensor expected = gradient();
+  SessionOptions options = forgetting("aten::mul");
+  options.budget = internal::meter::live() + 10 * width * width * Bytes{sizeof(float)};
+  Session session(options);
+  {
+    const auto step = session.step();
+    EXPECT_TRUE(at::equal(gradient(), expected));
+  }
+  EXPECT_LE(session.summary().peak, options.budget);
 }
 
 }  // namespace
