@@ -217,10 +217,10 @@ ChainPointer make_chain(const std::variant<py::none, int, std::vector<int>>& lay
   return ChainPointer(new PythonChain(std::move(all), how, tapes, backward));
 }
 
-Place place_of(const std::string& name) {
-  if (name == "packed") return Place::packed;
-  if (name == "disk") return Place::disk;
-  throw BadOption("[chain] place is '" + name + "': it must be packed or disk");
+StateTier tier_of(const std::string& name) {
+  if (name == "packed") return StateTier::packed;
+  if (name == "disk") return StateTier::disk;
+  throw BadOption("[chain] tier is '" + name + "': it must be packed or disk");
 }
 
 void add_settings(py::class_<PythonChain, ChainPointer>& chain) {
@@ -297,10 +297,10 @@ void add_chains(py::module_& module) {
       .def("statistics", [](const PythonChain& self) { return dict_of(self.asked().statistics()); })
       .def(
           "store_statistics",
-          [](const PythonChain& self, const std::string& place) {
-            return dict_of(self.asked().store_statistics(place_of(place)));
+          [](const PythonChain& self, const std::string& tier) {
+            return dict_of(self.asked().store_statistics(tier_of(tier)));
           },
-          py::arg("place"))
+          py::arg("tier"))
       .def("plan", [](const PythonChain& self) { return self.asked().plan(); })
       .def("trace", [](const PythonChain& self) { return self.asked().trace(); })
       .def(

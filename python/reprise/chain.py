@@ -361,9 +361,9 @@ class Chain:
         "backward_calls". "passes" that were begun, ever."""
         return self._core.statistics()
 
-    def store_statistics(self, place: Literal["packed", "disk"]) -> dict[str, int]:
+    def store_statistics(self, tier: Literal["packed", "disk"]) -> dict[str, int]:
         """Returns the numbers of the store of coded states, or of the one on disk: see `Store.statistics`."""
-        return self._core.store_statistics(arguments.text(place, "[chain] place"))
+        return self._core.store_statistics(arguments.text(tier, "[chain] tier"))
 
     def __repr__(self) -> str:
         count = len(self._layers) if isinstance(self._layers, list) else self._layers

@@ -65,7 +65,7 @@ bool AnyChain::enabled() const {
   return engine_->setup().enabled();
 }
 void AnyChain::sizes(ChainForm form) {
-  engine_->setup().sizes(std::move(form), engine_->places().next());
+  engine_->setup().sizes(std::move(form), engine_->tiers().next());
 }
 const ChainForm& AnyChain::sizes() const {
   return engine_->setup().form();
@@ -100,8 +100,8 @@ void AnyChain::cancel_planning() {
 ChainStatistics AnyChain::statistics() const {
   return engine_->statistics();
 }
-StoreStatistics AnyChain::store_statistics(Place place) const {
-  return engine_->places().statistics(place);
+StoreStatistics AnyChain::store_statistics(StateTier tier) const {
+  return engine_->tiers().statistics(tier);
 }
 const Plan& AnyChain::plan() const {
   return engine_->plan();
@@ -135,10 +135,10 @@ void AnyChain::use_disk(DiskTier tier, std::optional<Bytes> transit, FileSystem*
   engine_->disk(std::move(tier), transit, files);
 }
 const Codec* AnyChain::used_codec() const {
-  return engine_->places().next().codec;
+  return engine_->tiers().next().codec;
 }
 const std::optional<DiskTier>& AnyChain::used_disk() const {
-  return engine_->places().next().disk;
+  return engine_->tiers().next().disk;
 }
 ChainResume AnyChain::resume_pass(std::uint64_t fingerprint) {
   return engine_->resume(fingerprint);

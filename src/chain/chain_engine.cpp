@@ -29,8 +29,8 @@ ChainEngine::ChainEngine(ChainLayers layers, bool tapes, ChainStates& states)
       works_in_place_(states.works_in_place()),
       returns_state_(states.returns_state()),
       setup_(std::move(layers), tapes),
-      held_(states, places_),
-      kept_(places_) {
+      held_(states, tiers_),
+      kept_(tiers_) {
   setup_.planner().progress([this](double share) {
     if (!observer_) return;
     observer_({.phase = ChainProgress::Phase::planning,
@@ -41,12 +41,12 @@ ChainEngine::ChainEngine(ChainLayers layers, bool tapes, ChainStates& states)
 }
 
 void ChainEngine::codec(const Codec& codec) {
-  places_.codec(&codec);
+  tiers_.codec(&codec);
   setup_.places_changed();
 }
 
 void ChainEngine::disk(DiskTier tier, std::optional<Bytes> transit, FileSystem* files) {
-  places_.disk(std::move(tier), transit, files);
+  tiers_.disk(std::move(tier), transit, files);
   setup_.places_changed();
   folder_is_ours_ = false;
   resumed_.reset();
@@ -66,7 +66,7 @@ Trace ChainEngine::trace() const {
 
 // Of a pass that was made for the number of layers alone.
 ChainForm ChainEngine::form_of_pass() const {
-  ChainForm form = setup_.form_of_part(pass_->first(), pass_->first() + pass_->layers(), places_.used());
+  ChainForm form = setup_.form_of_part(pass_->first(), pass_->first() + pass_->layers(), tiers_.used());
   pass_->enter_costs(form);
   return form;
 }
@@ -90,7 +90,7 @@ void ChainEngine::begin(Owner owner, Id first) {
 
 // Chooses the actions of the pass that has begun, or of a part of it, now that its input is there.
 void ChainEngine::open(Id input, Id first, Id end) {
-  const PlaceSettings& places = keeping() ? places_.used() : places_.next();
+  const StateTierSettings& tiers = keeping() ? tiers_.used() : tiers_.next();
   const bool all = first == 0 && (!layers().known() || end == layers().size());
   first_ = first;
   position_ = 0;
@@ -106,20 +106,20 @@ void ChainEngine::open(Id input, Id first, Id end) {
       ChainForm form = setup_.form();
       held_.limit(setup_.limit());
       if (input != ChainStates::lent) held_.count_array(bytes);
-      measure_sizes(form, input, places);
+      measure_sizes(form, input, tiers);
       if (input != ChainStates::lent) held_.discount_array(bytes);
       setup_.measured_again(std::move(form));
     }
   }
-  const ChainInput terms = input_terms(input, places);
-  pass_.emplace(all ? setup_.begin(places, terms) : setup_.begin_part(first, end, places, terms));
-  if (!keeping()) places_.begin(setup_.transit());
+  const ChainInput terms = input_terms(input, tiers);
+  pass_.emplace(all ? setup_.begin(tiers, terms) : setup_.begin_part(first, end, tiers, terms));
+  if (!keeping()) tiers_.begin(setup_.transit());
   leave_room_for_gradients();
   states_.hold_spares(!pass_->limit());
-  const Codec* const codec = places_.used().codec;
+  const Codec* const codec = tiers_.used().codec;
   if (!ran_before_) verification_.begin(states_, layers().size(), !codec || codec->exact());
   plain_ = returns_state_ && owner_ == Owner::engine && layers().known() && !pass_->tapes() && !pass_->limit() &&
-           !pass_->decides() && !ran_before_ && !observer_ && !keeping() && !places_.will_keep() &&
+           !pass_->decides() && !ran_before_ && !observer_ && !keeping() && !tiers_.will_keep() &&
            !verification_.is_on();
   pass_->join_layers(plain_);
   part_open_ = true;
@@ -131,11 +131,11 @@ void ChainEngine::turn() {
   if (keeping() && layer_count() > 0) keep_if_remembered(layer_count() - 1);
   phase_ = Phase::backward;
   leave_room_for_gradients();
-  places_.prefetch(pass_->wanted_from_disk(0, 2), first_);
+  tiers_.prefetch(pass_->wanted_from_disk(0, 2), first_);
 }
 
 void ChainEngine::release() noexcept {
-  places_.clear();
+  tiers_.clear();
   held_.clear();
   result_ = nowhere;
   phase_ = Phase::idle;
@@ -151,10 +151,10 @@ void ChainEngine::clear() {
   held_.statistics = {};
   states_.hold_spares(false);
   resumed_.reset();
-  if (!places_.will_keep()) return;
-  places_.begin(std::nullopt);
+  if (!tiers_.will_keep()) return;
+  tiers_.begin(std::nullopt);
   kept_.clear();
-  places_.close_kept();
+  tiers_.close_kept();
   folder_is_ours_ = true;
 }
 
@@ -169,16 +169,16 @@ void ChainEngine::begin_forward(Id first) {
 
 void ChainEngine::begin_forward_until() {
   require_known(false, "forward until something");
-  if (places_.will_keep()) throw ChainError("[chain] keep needs a number of layers that is known: this chain's is not");
+  if (tiers_.will_keep()) throw ChainError("[chain] keep needs a number of layers that is known: this chain's is not");
   begin(Owner::engine, 0);
 }
 
 Id ChainEngine::forward(Id input) {
   PassGuard guard(*this);
-  if (places_.will_keep()) require_keeping();
+  if (tiers_.will_keep()) require_keeping();
   if (!resumed_ || !forward_resumed(input)) {
     open(input, start_, layers().size());
-    if (places_.will_keep()) {
+    if (tiers_.will_keep()) {
       require_room_to_keep(input);  // before anything is written
       begin_kept(input);
     }
@@ -222,7 +222,7 @@ Id ChainEngine::forward_layer(std::uint64_t& pass, std::optional<double> cost) {
   const bool begins = pass == 0;
   if (begins) {
     if (layers().known()) require_layer(0);
-    if (places_.will_keep()) throw ChainError("[chain] keep is for forward() and backward(), and not for a ChainLoop");
+    if (tiers_.will_keep()) throw ChainError("[chain] keep is for forward() and backward(), and not for a ChainLoop");
     begin(Owner::caller, 0);
     pass = number_;
   } else {
@@ -253,10 +253,10 @@ void ChainEngine::begin_backward() {
   part_open_ = true;
   verification_.begin(states_, 0, false);
   const std::vector<Id> saved = held_.saved();
-  const std::optional<Place> place = place_by_hand();
-  bring_saved_to(place);
-  pass_.emplace(setup_.begin_backward(saved, place, places_.used()));
-  if (place) adopted_.insert(saved.begin(), saved.end());
+  const std::optional<StateTier> tier = tier_by_hand();
+  bring_saved_to(tier);
+  pass_.emplace(setup_.begin_backward(saved, tier, tiers_.used()));
+  if (tier) adopted_.insert(saved.begin(), saved.end());
   held_.adopt_saved();
   position_ = layer_count();
   phase_ = Phase::backward;

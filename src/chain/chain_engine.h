@@ -18,7 +18,7 @@
 #include "chain/held_states.h"
 #include "chain/kept_pass.h"
 #include "chain/setup.h"
-#include "chain/state_places.h"
+#include "chain/state_tiers.h"
 #include "chain/verification.h"
 #include "reprise/chain/statistics.h"
 
@@ -34,7 +34,7 @@ class ChainEngine {
 
   [[nodiscard]] ChainSetup& setup() { return setup_; }
   [[nodiscard]] const ChainSetup& setup() const { return setup_; }
-  [[nodiscard]] const StatePlaces& places() const { return places_; }
+  [[nodiscard]] const StateTiers& tiers() const { return tiers_; }
   void codec(const Codec&);
   void disk(DiskTier, std::optional<Bytes> transit, FileSystem*);
   void observer(std::function<void(const ChainProgress&)> observer) {
@@ -113,8 +113,8 @@ class ChainEngine {
   [[nodiscard]] bool goes_plainly() const { return plain_ && !held_.has_saved(); }
   void run_backward(Id layer);
   void drop(Id value);
-  void put(Id state, Place);
-  void get(Id state, Place);
+  void put(Id state, StateTier);
+  void get(Id state, StateTier);
   [[nodiscard]] bool drops_next(Id value) {
     const Action* next = pass_->next();
     return next && *next == Action::drop(value);
@@ -130,19 +130,19 @@ class ChainEngine {
 
   // ---- sizes; chain_engine_sizes.cpp ----
 
-  [[nodiscard]] ChainInput input_terms(Id input, const PlaceSettings&) const;
+  [[nodiscard]] ChainInput input_terms(Id input, const StateTierSettings&) const;
   // Return false, and drop what was made, if the pass has been planned again because it is larger than the plan was
   // made for.
   [[nodiscard]] bool accept(Id layer, const ChainStates::Made&);
   [[nodiscard]] bool accept_gradient(Id layer);
   void accept_made_gradient(Id layer);
-  void accept_coded(Id state, Place, Bytes bytes);
+  void accept_coded(Id state, StateTier, Bytes bytes);
   // What the chain may hold is the limit without the gradients that come in and go out of the backward that is next.
   void leave_room_for_gradients();
   // Plans the rest of the pass for these sizes, and begins it again from its input.
   void plan_again(const std::string& why, ChainForm, bool measure);
   // Runs all layers of the form from this state, and writes down their sizes.
-  void measure_sizes(ChainForm&, Id input, const PlaceSettings&);
+  void measure_sizes(ChainForm&, Id input, const StateTierSettings&);
   void tell(ChainProgress::Phase phase, Id position) {
     if (!observer_) return;
     observer_({phase, first_ + position, layers().number(first_ + position), held_.statistics.replays,
@@ -151,14 +151,14 @@ class ChainEngine {
 
   // ---- states by hand; chain_engine_by_hand.cpp ----
 
-  // The place of states that are saved now; none: as they are.
-  [[nodiscard]] std::optional<Place> place_by_hand() const;
-  // The key of a state that is saved by hand in a place, and of any state in a place.
+  // The tier of states that are saved now; none: as they are.
+  [[nodiscard]] std::optional<StateTier> tier_by_hand() const;
+  // The key of a state that is saved by hand in a tier, and of any state in a tier.
   [[nodiscard]] static Id saved_key(Id state) { return -1 - state; }
   [[nodiscard]] Id key_of(Id state) const { return adopted_.contains(state) ? saved_key(state) : first_ + state; }
-  void bring_saved_to(std::optional<Place>);
-  [[nodiscard]] std::optional<Id> from_places(Id key);
-  [[nodiscard]] std::optional<Id> state_from_places(Id state);
+  void bring_saved_to(std::optional<StateTier>);
+  [[nodiscard]] std::optional<Id> from_tiers(Id key);
+  [[nodiscard]] std::optional<Id> state_from_tiers(Id state);
   // The number of the state after this layer in the pass; below zero if the pass does not have it.
   [[nodiscard]] Id state_after(Id position) const { return position + 1 - (phase_ == Phase::idle ? 0 : first_); }
 
@@ -195,7 +195,7 @@ class ChainEngine {
   ChainStates& states_;
   const bool works_in_place_, returns_state_;  // of the states
   ChainSetup setup_;
-  StatePlaces places_;
+  StateTiers tiers_;
   HeldStates held_;
   KeptPass kept_;
   Verification verification_;
@@ -211,7 +211,7 @@ class ChainEngine {
   Id start_ = 0;                // layer that the pass began with
   bool ran_before_ = false;     // all layers of the part have run forward before
   bool part_open_ = false;      // there is a part to go backward through
-  std::set<Id> adopted_;        // states that were saved by hand, and are in a place under the key they got then
+  std::set<Id> adopted_;        // states that were saved by hand, and are in a tier under the key they got then
   bool plain_ = false;          // see run_forward_plainly
   Id position_ = 0;             // in forward the layer that is next; in backward the number of layers that are left
   std::size_t disk_reads_ = 0;  // so far

@@ -37,9 +37,9 @@ void ChainEngine::execute(const Action& next) {
     }
     return run_backward(2 * pass_->layers() - 1 - action.target, pass_->more_layers(action));
   }
-  const Place place = pass_->is_disk(action.tier) ? Place::disk : Place::packed;
-  if (action.kind == Action::Kind::put) return put(pass_->state_of(action.target), place);
-  get(pass_->state_of(action.target), place);
+  const StateTier tier = pass_->is_disk(action.tier) ? StateTier::disk : StateTier::packed;
+  if (action.kind == Action::Kind::put) return put(pass_->state_of(action.target), tier);
+  get(pass_->state_of(action.target), tier);
 }
 
 inline void ChainEngine::run_layers(Id layer, Id more) {
@@ -232,28 +232,28 @@ void ChainEngine::drop(Id value) {
   }
 }
 
-void ChainEngine::put(Id state, Place place) {
+void ChainEngine::put(Id state, StateTier tier) {
   Bytes bytes = 0;
   states_.encode(held_.slot(state), [&](const ArrayView& array) {
-    held_.reserve(places_.used().room(array), state);
-    if (keeping() && (place == Place::disk || keeps_remembered())) kept_.put_state(first_ + state, array);
-    if (!keeping() || place != Place::disk) bytes = places_.put(place, key_of(state), array);
+    held_.reserve(tiers_.used().room(array), state);
+    if (keeping() && (tier == StateTier::disk || keeps_remembered())) kept_.put_state(first_ + state, array);
+    if (!keeping() || tier != StateTier::disk) bytes = tiers_.put(tier, key_of(state), array);
   });
   held_.count_put(state);
-  if (pass_->limit()) accept_coded(state, place, bytes);
+  if (pass_->limit()) accept_coded(state, tier, bytes);
 }
 
-void ChainEngine::get(Id state, Place place) {
+void ChainEngine::get(Id state, StateTier tier) {
   const bool last = pass_->is_last_get();
-  if (place == Place::disk) {
+  if (tier == StateTier::disk) {
     ++disk_reads_;
-    places_.prefetch(pass_->wanted_from_disk(disk_reads_, 2), first_);
+    tiers_.prefetch(pass_->wanted_from_disk(disk_reads_, 2), first_);
   }
-  const bool stays = keeping() && place == Place::disk;  // until a gradient is there that makes it unnecessary
+  const bool stays = keeping() && tier == StateTier::disk;  // until a gradient is there that makes it unnecessary
   if (last && drops_next(pass_->state_value(state))) {
-    if (!stays) places_.erase(place, key_of(state));  // it was given up and is not wanted
+    if (!stays) tiers_.erase(tier, key_of(state));  // it was given up and is not wanted
   } else {
-    Array array = places_.get(place, key_of(state), last && !stays);
+    Array array = tiers_.get(tier, key_of(state), last && !stays);
     const auto bytes = static_cast<Bytes>(array.bytes());
     held_.reserve(2 * bytes, state);
     held_.count_array(bytes);

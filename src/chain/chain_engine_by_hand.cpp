@@ -15,10 +15,10 @@ namespace {
 
 // ---- states by hand ----
 
-std::optional<Place> ChainEngine::place_by_hand() const {
+std::optional<StateTier> ChainEngine::tier_by_hand() const {
   if (!setup_.enabled()) return std::nullopt;
-  if (by_hand_.on_disk) return Place::disk;
-  return places_.used().codec ? std::optional(Place::packed) : std::nullopt;
+  if (by_hand_.on_disk) return StateTier::disk;
+  return tiers_.used().codec ? std::optional(StateTier::packed) : std::nullopt;
 }
 
 void ChainEngine::save(Id state, Id slot) {
@@ -32,35 +32,35 @@ void ChainEngine::save(Id state, Id slot) {
                     "them again, or raise the maximum",
                     held_.saved_count(), *by_hand_.maximum));
   }
-  if (phase_ == Phase::idle && !held_.has_saved()) places_.begin(std::nullopt);  // with the settings as they are now
-  const std::optional<Place> place = place_by_hand();
-  if (place == Place::disk && (!places_.used().disk || places_.keeps())) {
-    throw ChainError(places_.used().disk ? "[chain] save: states saved by hand cannot be on a disk with keep"
-                                         : "[chain] save: by_hand().on_disk needs a disk, call disk() first");
+  if (phase_ == Phase::idle && !held_.has_saved()) tiers_.begin(std::nullopt);  // with the settings as they are now
+  const std::optional<StateTier> tier = tier_by_hand();
+  if (tier == StateTier::disk && (!tiers_.used().disk || tiers_.keeps())) {
+    throw ChainError(tiers_.used().disk ? "[chain] save: states saved by hand cannot be on a disk with keep"
+                                        : "[chain] save: by_hand().on_disk needs a disk, call disk() first");
   }
-  if (place) {
-    states_.encode(slot, [&](const ArrayView& array) { places_.put(*place, saved_key(at), array); });
+  if (tier) {
+    states_.encode(slot, [&](const ArrayView& array) { tiers_.put(*tier, saved_key(at), array); });
     held_.save(at, nowhere);
   } else {
     held_.save(at, given.give_away());
   }
-  for (const Place other : {Place::packed, Place::disk}) {
-    if (other != place) places_.erase(other, saved_key(at));
+  for (const StateTier other : {StateTier::packed, StateTier::disk}) {
+    if (other != tier) tiers_.erase(other, saved_key(at));
   }
 }
 
 // Before backward: settings may have changed since some were saved.
-void ChainEngine::bring_saved_to(std::optional<Place> place) {
+void ChainEngine::bring_saved_to(std::optional<StateTier> tier) {
   for (const Id state : held_.saved()) {
     TemporaryState slot(states_);
     const Id as_it_is = held_.take_saved(state);
     slot.replace(as_it_is);
-    if (place && as_it_is == nowhere && places_.contains(*place, saved_key(state))) continue;
-    if (as_it_is == nowhere) slot.replace(from_places(saved_key(state)).value());
+    if (tier && as_it_is == nowhere && tiers_.contains(*tier, saved_key(state))) continue;
+    if (as_it_is == nowhere) slot.replace(from_tiers(saved_key(state)).value());
     held_.save(state, slot.give_away());
-    if (!place) continue;
+    if (!tier) continue;
     states_.encode(held_.slot_at_hand(state),
-                   [&](const ArrayView& array) { places_.put(*place, saved_key(state), array); });
+                   [&](const ArrayView& array) { tiers_.put(*tier, saved_key(state), array); });
     held_.save(state, nowhere);
   }
 }
@@ -71,18 +71,18 @@ bool ChainEngine::remembers(Id position) const {
   return state >= 0 && held_.is_remembered(state);
 }
 
-// Returns a state that is in a place under this key and stays there.
-std::optional<Id> ChainEngine::from_places(Id key) {
-  for (const Place place : {Place::packed, Place::disk}) {
-    if (places_.contains(place, key)) return states_.decode(places_.get(place, key, false));
+// Returns a state that is in a tier under this key and stays there.
+std::optional<Id> ChainEngine::from_tiers(Id key) {
+  for (const StateTier tier : {StateTier::packed, StateTier::disk}) {
+    if (tiers_.contains(tier, key)) return states_.decode(tiers_.get(tier, key, false));
   }
   return std::nullopt;
 }
 
-// Returns a state that is in a place, put there by the schedule or by hand.
-std::optional<Id> ChainEngine::state_from_places(Id state) {
-  if (const auto got = from_places(key_of(state))) return got;
-  return held_.has_saved(state) ? from_places(saved_key(state)) : std::nullopt;
+// Returns a state that is in a tier, put there by the schedule or by hand.
+std::optional<Id> ChainEngine::state_from_tiers(Id state) {
+  if (const auto got = from_tiers(key_of(state))) return got;
+  return held_.has_saved(state) ? from_tiers(saved_key(state)) : std::nullopt;
 }
 
 Id ChainEngine::copy(Id position) {
@@ -90,7 +90,7 @@ Id ChainEngine::copy(Id position) {
   const Id state = state_after(position);
   if (state < 0) fail(position, "the pass began behind it");
   if (const Id here = held_.slot_at_hand(state); here != nowhere) return states_.clone(here);
-  if (const auto got = state_from_places(state)) return *got;
+  if (const auto got = state_from_tiers(state)) return *got;
   fail(position, "the state after it is not remembered");
 }
 
@@ -103,7 +103,7 @@ Id ChainEngine::recompute(Id position) {
   if (from == last) return copy(position);
   TemporaryState made(states_);
   Id input = held_.slot_at_hand(from);
-  if (input == nowhere) made.replace(input = state_from_places(from).value());
+  if (input == nowhere) made.replace(input = state_from_tiers(from).value());
   for (Id layer = from; layer < last; ++layer) {
     input = call_forward(layer, input, false).state;
     made.replace(input);

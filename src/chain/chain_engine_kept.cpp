@@ -33,7 +33,7 @@ PassRecord ChainEngine::record_of(Id input) const {
 }
 
 void ChainEngine::require_keeping() const {
-  if (const Codec* codec = places_.next().codec; codec && !codec->exact()) {
+  if (const Codec* codec = tiers_.next().codec; codec && !codec->exact()) {
     throw ChainError(
         fmt::format("[chain] keep needs a codec that gives back every bit, and {} does not: a pass that goes "
                     "on would end with other bits",
@@ -41,7 +41,7 @@ void ChainEngine::require_keeping() const {
   }
   if (folder_is_ours_ || resumed_ || !kept_.look()) return;
   throw ChainError(fmt::format("[chain] {} has a pass that was kept: resume() goes on with it, clear() forgets it",
-                               (places_.next().disk->folder / "reprise-kept").string()));
+                               (tiers_.next().disk->folder / "reprise-kept").string()));
 }
 
 void ChainEngine::begin_kept(Id input) {
@@ -56,10 +56,10 @@ void ChainEngine::begin_kept(Id input) {
 // more than the pass would have. That need not be kept: after another crash, it is done again.
 void ChainEngine::require_room_to_keep(Id input) {
   keeps_more_ = true;
-  if (!places_.disk_is_limited()) return;
+  if (!tiers_.disk_is_limited()) return;
   if (keeping()) kept_.finish();  // what is not needed any more is gone then
   keeps_more_ = !ran_before_;
-  const Bytes budget = places_.used().disk->budget;
+  const Bytes budget = tiers_.used().disk->budget;
   Bytes most = most_kept_of_part(input);
   if (most > budget && keeps_more_ && keeping()) {
     keeps_more_ = false;
@@ -74,12 +74,12 @@ void ChainEngine::require_room_to_keep(Id input) {
 
 // If nobody knows better, states are as large as the input. Gradients are as large as their states.
 Bytes ChainEngine::most_kept_of_part(Id input) const {
-  const PlaceSettings& places = places_.used();
+  const StateTierSettings& tiers = tiers_.used();
   const ChainForm form = pass_->form() ? *pass_->form() : form_of_pass();
-  const ChainInput terms = input_terms(input, places);
+  const ChainInput terms = input_terms(input, tiers);
   std::size_t dimensions = 0;
   states_.encode(input, [&](const ArrayView& array) { dimensions = array.shape().size(); });
-  const std::string_view name = places.codec ? places.codec->name() : reprise::codec("exact").name();
+  const std::string_view name = tiers.codec ? tiers.codec->name() : reprise::codec("exact").name();
   const auto coded = [&](Id state) {
     if (!setup_.sizes_known()) return terms.coded;
     return form.disk ? form.tiers[*form.disk].entries[state].bytes - Disk::header_bytes : form.state_bytes(state);
@@ -109,13 +109,13 @@ void ChainEngine::keep_if_remembered(Id state) {
   const Id slot = keeps_remembered() ? held_.slot(state) : nowhere;
   if (slot == nowhere || kept_.states().contains(first_ + state)) return;
   states_.encode(slot, [&](const ArrayView& array) { kept_.put_state(first_ + state, array); });
-  held_.count_places();
+  held_.count_tiers();
 }
 
 void ChainEngine::keep_result() {
   if (ran_before_ || result_ == nowhere) return;
   states_.encode(result_, [&](const ArrayView& array) { kept_.put_result(array); });
-  held_.count_places();
+  held_.count_tiers();
 }
 
 void ChainEngine::keep_seed() {
@@ -134,13 +134,13 @@ void ChainEngine::keep_seed() {
 void ChainEngine::keep_gradient(Id state) {
   if (!states_.gradient_codable() || !kept_.states().contains(state)) return;
   states_.encode_gradient([&](const ArrayView& array) { kept_.put_gradient(state, array); });
-  held_.count_places();
+  held_.count_tiers();
 }
 
 // ---- going on ----
 
 ChainResume ChainEngine::resume(std::uint64_t fingerprint) {
-  if (!places_.will_keep()) {
+  if (!tiers_.will_keep()) {
     throw ChainError(
         "[chain] resume was asked for, but nothing is kept: call disk({.folder = ..., .keep = true}) first");
   }
@@ -153,7 +153,7 @@ ChainResume ChainEngine::resume(std::uint64_t fingerprint) {
   if (!found) return {};
 
   const PassRecord mine = record_of(nowhere), &its = found->record;
-  const std::string folder = (places_.next().disk->folder / "reprise-kept").string();
+  const std::string folder = (tiers_.next().disk->folder / "reprise-kept").string();
   const auto refuse = [&](const std::string& why) {
     folder_is_ours_ = false;
     throw ChainError(
@@ -194,7 +194,7 @@ bool ChainEngine::forward_resumed(Id input) {
     return false;
   }
   states_.drop(input);
-  places_.begin(std::nullopt);
+  tiers_.begin(std::nullopt);
   kept_.go_on(*resumed_, setup_.needs_sizes());
   kept_on_ = true;
   if (resumed_->result) {

@@ -35,16 +35,16 @@ void cut(ChainForm& form, Id layers) {
 void ChainEngine::measure() {
   require_known(true, "measure");
   using Clock = std::chrono::steady_clock;
-  const PlaceSettings& places = places_.next();
+  const StateTierSettings& tiers = tiers_.next();
   ChainForm measured = equal_layers(layers().size());
   measured.tapes = setup_.tapes();
   measured.input = states_.bytes(ChainStates::lent);
-  std::vector<PlaceTerms> packed, disk;
+  std::vector<StateTierTerms> packed, disk;
   const auto measure_places = [&](Id state) {
-    if (!places.codec && !places.disk) return;
+    if (!tiers.codec && !tiers.disk) return;
     states_.encode(state, [&](const ArrayView& array) {
-      if (places.codec) packed.push_back(places.measure(Place::packed, array));
-      if (places.disk) disk.push_back(places.measure(Place::disk, array));
+      if (tiers.codec) packed.push_back(tiers.measure(StateTier::packed, array));
+      if (tiers.disk) disk.push_back(tiers.measure(StateTier::disk, array));
     });
   };
   TemporaryState made(states_);
@@ -64,27 +64,27 @@ void ChainEngine::measure() {
     measure_places(state);
   }
   measured.gradient = bytes;
-  setup_.measured(std::move(measured), packed, disk, places);
+  setup_.measured(std::move(measured), packed, disk, tiers);
 }
 
-ChainInput ChainEngine::input_terms(Id input, const PlaceSettings& places) const {
+ChainInput ChainEngine::input_terms(Id input, const StateTierSettings& tiers) const {
   ChainInput terms{states_.bytes(input), states_.bytes(input), 0};
-  if (!places.codec || !setup_.enabled()) return terms;
-  const bool disk_is_limited = places.disk && places.disk->budget < largest_bytes;
+  if (!tiers.codec || !setup_.enabled()) return terms;
+  const bool disk_is_limited = tiers.disk && tiers.disk->budget < largest_bytes;
   states_.encode(input, [&](const ArrayView& array) {
-    terms.room = places.room(array);
-    if (disk_is_limited && !setup_.sizes_known()) terms.coded = places.measure(Place::packed, array).bytes;
+    terms.room = tiers.room(array);
+    if (disk_is_limited && !setup_.sizes_known()) terms.coded = tiers.measure(StateTier::packed, array).bytes;
   });
   return terms;
 }
 
-void ChainEngine::measure_sizes(ChainForm& form, Id input, const PlaceSettings& places) {
+void ChainEngine::measure_sizes(ChainForm& form, Id input, const StateTierSettings& tiers) {
   const auto measure_places = [&](Id state, Id slot) {
     if (form.tiers.empty()) return;
     states_.encode(slot, [&](const ArrayView& array) {
       auto bytes = static_cast<Bytes>(array.bytes());
-      held_.reserve(bytes + places.room(array), state);
-      if (places.codec) bytes = places.measure(Place::packed, array).bytes;
+      held_.reserve(bytes + tiers.room(array), state);
+      if (tiers.codec) bytes = tiers.measure(StateTier::packed, array).bytes;
       if (form.packed) form.tiers[*form.packed].entries[state].bytes = bytes;
       if (form.disk) form.tiers[*form.disk].entries[state].bytes = bytes + Disk::header_bytes;
     });
@@ -148,12 +148,12 @@ bool ChainEngine::accept(Id layer, const ChainStates::Made& made) {
   return false;
 }
 
-void ChainEngine::accept_coded(Id state, Place place, Bytes bytes) {
+void ChainEngine::accept_coded(Id state, StateTier tier, Bytes bytes) {
   const ChainForm& form = *pass_->form();
-  const Bytes planned = form.tiers[place == Place::disk ? *form.disk : *form.packed].entries[state].bytes;
+  const Bytes planned = form.tiers[tier == StateTier::disk ? *form.disk : *form.packed].entries[state].bytes;
   if (bytes <= planned) return;
   plan_again(fmt::format("state {} takes {} bytes {}, the plan was made for {}", first_ + state, bytes,
-                         place == Place::disk ? "on disk" : "coded", planned),
+                         tier == StateTier::disk ? "on disk" : "coded", planned),
              form, true);
 }
 
@@ -196,10 +196,10 @@ void ChainEngine::plan_again(const std::string& why, ChainForm form, bool measur
   }
   held_.drop_all_but_input();
   if (held_.slot(0) == nowhere) {
-    const Id input = state_from_places(0).value();
+    const Id input = state_from_tiers(0).value();
     held_.hold(0, input, states_.bytes(input));
   }
-  places_.clear_for_another_plan();
+  tiers_.clear_for_another_plan();
   held_.drop_all_but_input();  // once more, for the account
   if (phase_ == Phase::forward) held_.statistics.not_stored = 0;
 
@@ -207,14 +207,14 @@ void ChainEngine::plan_again(const std::string& why, ChainForm form, bool measur
   const Id input = held_.slot(0);
   const Bytes gradient = form.gradient;
   try {
-    if (measure) measure_sizes(form, input, places_.used());
+    if (measure) measure_sizes(form, input, tiers_.used());
     if (phase_ == Phase::backward) form.gradient = form.other = gradient;
-    pass_.emplace(setup_.begin_again(first_, std::move(form), places_.used(), input_terms(input, places_.used())));
+    pass_.emplace(setup_.begin_again(first_, std::move(form), tiers_.used(), input_terms(input, tiers_.used())));
   } catch (const Error& error) {
     throw ChainError(fmt::format("[chain] budget is {} bytes: {}. Planned again for the sizes as they are: {}", limit,
                                  why, error.what()));
   }
-  places_.begin_again(setup_.transit());
+  tiers_.begin_again(setup_.transit());
   catching_up_ = phase_ == Phase::backward;
   leave_room_for_gradients();
   disk_reads_ = 0;

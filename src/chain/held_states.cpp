@@ -12,7 +12,7 @@ void HeldStates::clear() noexcept {
   bytes_ = 0;
   limit_ = largest_bytes;
   statistics.remembered = 0;
-  count_places();
+  count_tiers();
 }
 
 // ---- as they are ----
@@ -60,7 +60,7 @@ void HeldStates::drop_all_but_input() {
     by_state_.set(state, held);
     statistics.remembered += held.forms > 0;
   });
-  count_places();
+  count_tiers();
 }
 
 // ---- by hand ----
@@ -71,7 +71,7 @@ void HeldStates::save(Id state, Id slot) {
   if (is_new) add_form(state);
   const Id before = is_new ? nowhere : std::exchange(entry->second, slot);
   if (before != nowhere) subtract_bytes(states_.drop(before));
-  count_places();
+  count_tiers();
 }
 
 std::vector<Id> HeldStates::saved() const {
@@ -101,13 +101,13 @@ Id HeldStates::slot_at_hand(Id state) const {
 
 void HeldStates::count_get(Id state, bool last) {
   if (last) remove_form(state);
-  count_places();
+  count_tiers();
 }
 
-void HeldStates::count_places() {
-  statistics.stored = bytes_ + places_.memory();
+void HeldStates::count_tiers() {
+  statistics.stored = bytes_ + tiers_.memory();
   statistics.peak_stored = std::max(statistics.peak_stored, statistics.stored);
-  statistics.disk = places_.on_disk();
+  statistics.disk = tiers_.on_disk();
   statistics.peak_disk = std::max(statistics.peak_disk, statistics.disk);
 }
 
@@ -119,8 +119,8 @@ void HeldStates::fail_limit(Bytes more, Id layer) const {
 
 ChainStatistics HeldStates::statistics_now() const {
   ChainStatistics now = statistics;
-  now.stored = bytes_ + places_.memory();
-  now.disk = places_.on_disk();
+  now.stored = bytes_ + tiers_.memory();
+  now.disk = tiers_.on_disk();
   now.spare = states_.spare_bytes();
   return now;
 }

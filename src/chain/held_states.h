@@ -8,20 +8,20 @@
 #include <utility>
 #include <vector>
 
-#include "chain/state_places.h"
+#include "chain/state_tiers.h"
 #include "reprise/chain/chain_states.h"
 #include "reprise/chain/statistics.h"
 #include "trace/sparse_table.h"
 
 namespace reprise::internal {
 
-// A state may be stored in several forms at a time: held as it is, saved by hand, in places. It is remembered while it
+// A state may be stored in several forms at a time: held as it is, saved by hand, in tiers. It is remembered while it
 // is stored in any.
 class HeldStates {
  public:
-  HeldStates(ChainStates& states, const StatePlaces& places) : states_(states), places_(places) {}
+  HeldStates(ChainStates& states, const StateTiers& tiers) : states_(states), tiers_(tiers) {}
 
-  // Drops everything, what was saved by hand included, and settles the account. The places are empty already.
+  // Drops everything, what was saved by hand included, and settles the account. The tiers are empty already.
   void clear() noexcept;
 
   // ---- as they are ----
@@ -57,21 +57,21 @@ class HeldStates {
     statistics.peak_remembered = std::max(statistics.peak_remembered, statistics.remembered + 1);
   }
   void moved_on_to(Id state, Id now);
-  // Drops all states and tapes but the first state and those saved by hand. What is in places is not counted as
+  // Drops all states and tapes but the first state and those saved by hand. What is in tiers is not counted as
   // remembered any more.
   void drop_all_but_input();
 
   // ---- by hand ----
 
-  // Saves a state, as it is in this slot or, if that is `nowhere`, in a place.
+  // Saves a state, as it is in this slot or, if that is `nowhere`, in a tier.
   void save(Id state, Id slot);
   [[nodiscard]] bool has_saved() const { return !saved_.empty(); }
   [[nodiscard]] bool has_saved(Id state) const { return saved_.contains(state); }
   [[nodiscard]] std::size_t saved_count() const { return saved_.size(); }
   [[nodiscard]] std::vector<Id> saved() const;  // ascending
-  // Returns the slot of a state that is saved as it is, and is in no slot from now on; `nowhere` if it is in a place.
+  // Returns the slot of a state that is saved as it is, and is in no slot from now on; `nowhere` if it is in a tier.
   [[nodiscard]] Id take_saved(Id state);
-  // Holds what was saved by hand as if forward had remembered it. What is in no slot is in a place.
+  // Holds what was saved by hand as if forward had remembered it. What is in no slot is in a tier.
   void adopt_saved();
   // Returns the slot of a state that is held or saved by hand.
   [[nodiscard]] Id slot_at_hand(Id state) const;
@@ -86,12 +86,12 @@ class HeldStates {
   }
 
   [[nodiscard]] bool is_remembered(Id state) const { return by_state_[state].forms > 0; }
-  // Count a form of a state in a place.
-  void count_put(Id state) { add_form(state), count_places(); }
+  // Count a form of a state in a tier.
+  void count_put(Id state) { add_form(state), count_tiers(); }
   void count_get(Id state, bool last);
-  // Counts what the places have now.
-  void count_places();
-  // Count an array on its way between a state and a place.
+  // Counts what the tiers have now.
+  void count_tiers();
+  // Count an array on its way between a state and a tier.
   void count_array(Bytes bytes) { add_bytes(bytes); }
   void discount_array(Bytes bytes) { subtract_bytes(bytes); }
   // What is counted; the fields that do not count bytes or states belong to whoever counts those.
@@ -125,11 +125,11 @@ class HeldStates {
   void remove_form(Held& held) {
     if (--held.forms == 0) --statistics.remembered;
   }
-  [[nodiscard]] Bytes stored_now() const { return bytes_ + places_.memory(); }
+  [[nodiscard]] Bytes stored_now() const { return bytes_ + tiers_.memory(); }
   [[noreturn]] void fail_limit(Bytes more, Id layer) const;
 
   ChainStates& states_;
-  const StatePlaces& places_;
+  const StateTiers& tiers_;
   SparseTable<Held> by_state_;
   SparseTable<HeldTape> tapes_;  // by layer
   std::map<Id, Id> saved_;       // by state: slots

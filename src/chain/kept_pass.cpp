@@ -43,8 +43,8 @@ Bytes KeptPass::seed_bytes() {
 }
 
 std::optional<KeptPass::Found> KeptPass::look() const {
-  const DiskTier& tier = *places_.next().disk;
-  Store store({.memory = 0, .disk = tier, .files = places_.next().files});
+  const DiskTier& tier = *tiers_.next().disk;
+  Store store({.memory = 0, .disk = tier, .files = tiers_.next().files});
   const std::string folder = (tier.folder / "reprise-kept").string();
   Found found;
   for (const std::string& key : store.keys()) {
@@ -76,7 +76,7 @@ std::optional<KeptPass::Found> KeptPass::look() const {
 }
 
 void KeptPass::begin(const PassRecord& record, bool limited) {
-  store_ = &places_.kept_store(static_cast<Bytes>(record.input_bytes), limited);
+  store_ = &tiers_.kept_store(static_cast<Bytes>(record.input_bytes), limited);
   clear();
   const auto numbers = numbers_of(record);
   put("pass", numbers);
@@ -84,7 +84,7 @@ void KeptPass::begin(const PassRecord& record, bool limited) {
 }
 
 void KeptPass::go_on(Found found, bool limited) {
-  store_ = &places_.kept_store(static_cast<Bytes>(found.record.input_bytes), limited);
+  store_ = &tiers_.kept_store(static_cast<Bytes>(found.record.input_bytes), limited);
   states_ = std::move(found.states);
   bytes_ = 0;
   for (const std::string& key : store_->keys()) bytes_ += file_bytes(key);
@@ -106,7 +106,7 @@ void KeptPass::put(const Key& key, const ArrayView& array, const Codec* codec) {
       throw ChainError(fmt::format(
           "[chain] disk.budget is {} bytes, of which {} are taken: {} of {} bytes does not fit. Raise it, or let the "
           "schedule remember fewer states",
-          places_.used().disk->budget, bytes_, number_in(key.text) ? "state " + key.text : key.text, array.bytes()));
+          tiers_.used().disk->budget, bytes_, number_in(key.text) ? "state " + key.text : key.text, array.bytes()));
     }
   }
   store_->offload({&key, 1});
@@ -120,7 +120,7 @@ bool KeptPass::put_now(const Key& key, const ArrayView& array, const Codec* code
     return false;
   }
   bytes_ += file_bytes(key) - before;
-  if (bytes_ <= places_.used().disk->budget) return true;
+  if (bytes_ <= tiers_.used().disk->budget) return true;
   erase(key);
   return false;
 }
@@ -137,7 +137,7 @@ Bytes KeptPass::file_bytes(const Key& key) const {
 
 void KeptPass::put_state(Id state, const ArrayView& array) {
   if (states_.contains(state)) return;
-  put(state, array, places_.used().codec);
+  put(state, array, tiers_.used().codec);
   states_.insert(state);
   remove_what_is_not_needed();
 }
@@ -147,7 +147,7 @@ void KeptPass::put_seed(std::uint64_t fingerprint) {
 }
 
 void KeptPass::put_gradient(Id state, const ArrayView& array) {
-  put(gradient_key(state), array, places_.used().codec);
+  put(gradient_key(state), array, tiers_.used().codec);
   gradients_.push_back(state);
   remove_what_is_not_needed();
 }
@@ -174,7 +174,7 @@ void KeptPass::finish() {
 }
 
 void KeptPass::clear() {
-  Store& store = places_.kept_store(0, false);
+  Store& store = tiers_.kept_store(0, false);
   store.erase("pass");  // first: without it the rest is nothing, should this be the end of the process
   store.clear();
   states_.clear();

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "chain/state_places.h"
+#include "chain/state_tiers.h"
 #include "reprise/chain/any_chain.h"
 
 namespace reprise::internal {
@@ -34,7 +34,7 @@ struct PassRecord {
 
 class KeptPass {
  public:
-  explicit KeptPass(StatePlaces& places) : places_(places) {}
+  explicit KeptPass(StateTiers& tiers) : tiers_(tiers) {}
 
   struct Found {
     PassRecord record;
@@ -64,7 +64,7 @@ class KeptPass {
   [[nodiscard]] static std::string gradient_key(Id state) { return "gradient " + std::to_string(state); }
 
   void put_state(Id state, const ArrayView&);
-  void put_result(const ArrayView& array) { put("result", array, places_.used().codec); }
+  void put_result(const ArrayView& array) { put("result", array, tiers_.used().codec); }
   void put_seed(std::uint64_t fingerprint);
   // From now on only states before this one are needed.
   void put_gradient(Id state, const ArrayView&);
@@ -83,7 +83,7 @@ class KeptPass {
   [[nodiscard]] Bytes file_bytes(const Key&) const;
   void remove_what_is_not_needed();
 
-  StatePlaces& places_;
+  StateTiers& tiers_;
   Store* store_ = nullptr;  // of the pass that goes on
   std::set<Id> states_;
   std::vector<Id> gradients_;  // descending

@@ -16,7 +16,7 @@ class KeptFiles {
   void state(Id state) {
     if (terms_.there.insert(state).second) add(terms_.state(state));
   }
-  // The gradient takes the place of the one before it, and of the states from here on.
+  // The gradient takes the tier of the one before it, and of the states from here on.
   void gradient(Id state) {
     if (!terms_.there.contains(state)) return;
     const Bytes bytes = terms_.gradient(state);

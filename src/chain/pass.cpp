@@ -108,7 +108,7 @@ void ChainPass::write_ahead() {
 
 // ---- decisions ----
 
-// What was decided about the state that was reached takes place when the next layer has it as its input.
+// What was decided about the state that was reached takes tier when the next layer has it as its input.
 void ChainPass::write_decision(StepWriter& writer, const Decided& decided) const {
   if (decided.decision.give_up) writer.discard(*decided.decision.give_up, 0);
   if (decided.decision.remember) writer.store(decided.reached, 0);

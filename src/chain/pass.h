@@ -26,7 +26,7 @@ struct ChainScript {
   ChainScript(ChainForm, Plan, std::optional<Bytes> limit = std::nullopt);
 };
 
-// The layers that a pass goes through, and the places it has for states.
+// The layers that a pass goes through, and the tiers it has for states.
 struct PassPart {
   Id first = 0;   // layer of the chain
   Id layers = 0;  // 0 if their number is unknown

@@ -20,7 +20,7 @@ std::vector<bool> by_decisions(ChainDecisions& decisions, const ChainForm& form)
   return remembered;
 }
 
-// What the plan holds, in whatever place, when the last layer has run for the first time.
+// What the plan holds, in whatever tier, when the last layer has run for the first time.
 std::vector<bool> by_plan(const Plan& plan, const ChainForm& form) {
   const auto states = static_cast<std::size_t>(form.size()) + 1;
   std::vector<bool> held(states, false), put(states, false);

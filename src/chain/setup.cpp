@@ -37,7 +37,7 @@ void forget_tiers(ChainForm& form) {
   form.disk.reset();
 }
 
-void enter_terms(Tier& tier, std::span<const PlaceTerms> terms) {
+void enter_terms(Tier& tier, std::span<const StateTierTerms> terms) {
   for (std::size_t k = 0; k < terms.size(); ++k) {
     TierEntry& entry = tier.entries[k];
     entry = {entry.value, terms[k].bytes, terms[k].put_seconds, terms[k].get_seconds};
@@ -83,21 +83,21 @@ void ChainSetup::schedule(SchedulePointer schedule) {
   ++changes_;
 }
 
-void ChainSetup::sizes(ChainForm form, const PlaceSettings& places) {
+void ChainSetup::sizes(ChainForm form, const StateTierSettings& tiers) {
   if (form.size() != layers_.size() || !layers_.known()) {
     throw BadOption(fmt::format("[chain] sizes are of {} layers, the chain has {}", form.size(),
                                 layers_.known() ? std::to_string(layers_.size()) : "an unknown number"));
   }
   check(form);
-  measured(std::move(form), {}, {}, places);
+  measured(std::move(form), {}, {}, tiers);
   gradients_assumed_ = false;
 }
 
-void ChainSetup::measured(ChainForm form, std::span<const PlaceTerms> packed, std::span<const PlaceTerms> disk,
-                          const PlaceSettings& places) {
+void ChainSetup::measured(ChainForm form, std::span<const StateTierTerms> packed, std::span<const StateTierTerms> disk,
+                          const StateTierSettings& tiers) {
   form.tapes = tapes_;
   forget_tiers(form);
-  match_tiers(form, places);
+  match_tiers(form, tiers);
   if (form.packed) enter_terms(form.tiers[*form.packed], packed);
   if (form.disk) enter_terms(form.tiers[*form.disk], disk);
   form_ = std::move(form);
@@ -122,8 +122,8 @@ void ChainSetup::places_changed() {
 // ---- tiers ----
 
 // The tiers are those of the settings, and name every state.
-void ChainSetup::match_tiers(ChainForm& form, const PlaceSettings& places) const {
-  const bool packed = enabled_ && places.codec, disk = enabled_ && places.disk;
+void ChainSetup::match_tiers(ChainForm& form, const StateTierSettings& tiers) const {
+  const bool packed = enabled_ && tiers.codec, disk = enabled_ && tiers.disk;
   const auto entries = static_cast<std::size_t>(form.size()) + 1;
   const bool complete =
       std::all_of(form.tiers.begin(), form.tiers.end(), [&](const Tier& t) { return t.entries.size() == entries; });
@@ -134,27 +134,28 @@ void ChainSetup::match_tiers(ChainForm& form, const PlaceSettings& places) const
   add_disk_tier(form, 0, 0);
   Tier& tier = form.tiers[*form.disk];
   for (TierEntry& entry : tier.entries) entry.bytes += Disk::header_bytes;
-  if (places.disk->budget < largest_bytes) tier.capacity = places.disk->budget;
+  if (tiers.disk->budget < largest_bytes) tier.capacity = tiers.disk->budget;
 }
 
-// One state at a time is an array on its way to or from a place, and is being coded; the store of the disk has some
+// One state at a time is an array on its way to or from a tier, and is being coded; the store of the disk has some
 // states in memory, fewer of them if the limit is not much larger than a state. Without any it writes and reads while
 // the chain waits, and cannot code.
-void ChainSetup::reserve_transit(ChainForm& form, Bytes limit, const PlaceSettings& places, const ChainInput& input) {
+void ChainSetup::reserve_transit(ChainForm& form, Bytes limit, const StateTierSettings& tiers,
+                                 const ChainInput& input) {
   form.transit = 0;
   transit_.reset();
   if (form.tiers.empty()) return;
   const Bytes largest = largest_state(form);
   Bytes room = 0;
-  if (places.codec && input.bytes > 0) {
+  if (tiers.codec && input.bytes > 0) {
     const double ratio = static_cast<double>(input.room) / static_cast<double>(input.bytes);
     room = std::max(input.room, static_cast<Bytes>(ratio * static_cast<double>(largest)) + 1);
   }
   form.transit = largest + room;
   if (!form.disk) return;
   Bytes states = limit >= 32 * largest ? 4 : limit >= 16 * largest ? 2 : limit >= 8 * largest ? 1 : 0;
-  if (places.codec) states = std::max<Bytes>(states, 1);
-  transit_ = places.transit.value_or(states * std::max(largest, room));
+  if (tiers.codec) states = std::max<Bytes>(states, 1);
+  transit_ = tiers.transit.value_or(states * std::max(largest, room));
   form.transit += *transit_;
 }
 
@@ -165,11 +166,11 @@ void ChainSetup::forget_script() {
   planner_.forget();
 }
 
-std::shared_ptr<const ChainScript> ChainSetup::script(const PlaceSettings& places, const ChainInput& input) {
+std::shared_ptr<const ChainScript> ChainSetup::script(const StateTierSettings& tiers, const ChainInput& input) {
   ChainForm& form = own_form();
-  match_tiers(form, places);
+  match_tiers(form, tiers);
   transit_.reset();
-  if (needs_sizes()) reserve_transit(form, limit(), places, input);
+  if (needs_sizes()) reserve_transit(form, limit(), tiers, input);
   // Whether a limited disk suffices has to be known now, and if nobody has told the sizes, states are as large as the
   // first one.
   if (!sizes_known_ && form.disk && form.tiers[*form.disk].capacity) {
@@ -194,9 +195,9 @@ std::shared_ptr<const ChainScript> ChainSetup::plain_script() {
 }
 
 // Of a pass that begins now, with everything that it needs.
-SchedulePointer ChainSetup::used_schedule(const PlaceSettings& places) {
+SchedulePointer ChainSetup::used_schedule(const StateTierSettings& tiers) {
   const SchedulePointer schedule = enabled_ ? schedule_ : schedule::everything();
-  if (schedule->needs_disk() && !places.disk) {
+  if (schedule->needs_disk() && !tiers.disk) {
     throw ChainError("[chain] the schedule needs a disk, and there is none: call disk() first");
   }
   if (needs_sizes() && !sizes_known_) {
@@ -208,17 +209,17 @@ SchedulePointer ChainSetup::used_schedule(const PlaceSettings& places) {
   return schedule;
 }
 
-PassPart ChainSetup::part(Id first, Id end, const PlaceSettings& places) const {
+PassPart ChainSetup::part(Id first, Id end, const StateTierSettings& tiers) const {
   PassPart part{first, end - first, tapes_, {}};
-  if (enabled_ && places.codec) part.tiers.packed = 0;
-  if (enabled_ && places.disk) part.tiers.disk = part.tiers.packed ? 1 : 0;
+  if (enabled_ && tiers.codec) part.tiers.packed = 0;
+  if (enabled_ && tiers.disk) part.tiers.disk = part.tiers.packed ? 1 : 0;
   return part;
 }
 
-ChainForm ChainSetup::form_of_part(Id first, Id end, const PlaceSettings& places) const {
+ChainForm ChainSetup::form_of_part(Id first, Id end, const StateTierSettings& tiers) const {
   ChainForm all = layers_.known() ? form() : equal_layers(end);
   all.tapes = tapes_;
-  match_tiers(all, places);
+  match_tiers(all, tiers);
   if (first == 0 && end == all.size()) return all;
   ChainForm part = all;
   part.layers.assign(all.layers.begin() + first, all.layers.begin() + end);
@@ -248,22 +249,22 @@ std::optional<ChainPass> ChainSetup::begin_without_plan(const SchedulePointer& s
   return ChainPass(schedule, std::move(source), part);
 }
 
-ChainPass ChainSetup::begin_part(Id first, Id end, const PlaceSettings& places, const ChainInput& input) {
-  const SchedulePointer schedule = used_schedule(places);
-  if (auto pass = begin_without_plan(schedule, part(first, end, places))) return *std::move(pass);
-  ChainForm form = form_of_part(first, end, places);
-  if (needs_sizes()) reserve_transit(form, limit(), places, input);
+ChainPass ChainSetup::begin_part(Id first, Id end, const StateTierSettings& tiers, const ChainInput& input) {
+  const SchedulePointer schedule = used_schedule(tiers);
+  if (auto pass = begin_without_plan(schedule, part(first, end, tiers))) return *std::move(pass);
+  ChainForm form = form_of_part(first, end, tiers);
+  if (needs_sizes()) reserve_transit(form, limit(), tiers, input);
   return ChainPass(planner_.make(schedule, form, true));
 }
 
-ChainPass ChainSetup::begin(const PlaceSettings& places, const ChainInput& input) {
-  const SchedulePointer schedule = used_schedule(places);
-  if (auto pass = begin_without_plan(schedule, part(0, layers_.size(), places))) return *std::move(pass);
-  return ChainPass(enabled_ ? script(places, input) : plain_script());
+ChainPass ChainSetup::begin(const StateTierSettings& tiers, const ChainInput& input) {
+  const SchedulePointer schedule = used_schedule(tiers);
+  if (auto pass = begin_without_plan(schedule, part(0, layers_.size(), tiers))) return *std::move(pass);
+  return ChainPass(enabled_ ? script(tiers, input) : plain_script());
 }
 
-ChainPass ChainSetup::begin_again(Id first, ChainForm sizes, const PlaceSettings& places, const ChainInput& input) {
-  reserve_transit(sizes, used_schedule_->limit().value_or(largest_bytes), places, input);
+ChainPass ChainSetup::begin_again(Id first, ChainForm sizes, const StateTierSettings& tiers, const ChainInput& input) {
+  reserve_transit(sizes, used_schedule_->limit().value_or(largest_bytes), tiers, input);
   // The next pass has the same plan if it is for all layers, from where forward begins, and for the same settings.
   const bool same_settings = changes_ == used_changes_;
   const bool is_next = same_settings && sizes.size() == layers_.size() && sizes.other == form().other;
@@ -282,15 +283,15 @@ ChainPass ChainSetup::begin_again(Id first, ChainForm sizes, const PlaceSettings
   return ChainPass(std::move(again));
 }
 
-ChainPass ChainSetup::begin_backward(std::span<const Id> remembered, std::optional<Place> place,
-                                     const PlaceSettings& places) const {
+ChainPass ChainSetup::begin_backward(std::span<const Id> remembered, std::optional<StateTier> tier,
+                                     const StateTierSettings& tiers) const {
   ChainForm form = this->form();
-  if (place) {
-    match_tiers(form, places);
+  if (tier) {
+    match_tiers(form, tiers);
   } else {
     forget_tiers(form);
   }
-  const Id layers = form.size(), level = place == Place::disk ? 1 : 0;
+  const Id layers = form.size(), level = tier == StateTier::disk ? 1 : 0;
   ChainSteps steps;
   std::size_t next = 0;
   for (Id k = 0; k <= layers; ++k) {
@@ -302,8 +303,8 @@ ChainPass ChainSetup::begin_backward(std::span<const Id> remembered, std::option
   const std::size_t done = plan_of_steps(form, steps).actions.size();
   ChainSteps backward = reverse_from(remembered, layers, layers + 1);
   for (ChainStep& step : backward) {
-    const bool about_a_place = step.kind == ChainStep::Kind::load || step.kind == ChainStep::Kind::discard;
-    if (about_a_place && std::binary_search(remembered.begin(), remembered.end(), step.at)) step.level = level;
+    const bool about_a_tier = step.kind == ChainStep::Kind::load || step.kind == ChainStep::Kind::discard;
+    if (about_a_tier && std::binary_search(remembered.begin(), remembered.end(), step.at)) step.level = level;
   }
   steps.insert(steps.end(), backward.begin(), backward.end());
   Plan plan = plan_of_steps(form, steps);

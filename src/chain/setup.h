@@ -6,7 +6,7 @@
 
 #include "chain/chain_script_maker.h"
 #include "chain/pass.h"
-#include "chain/state_places.h"
+#include "chain/state_tiers.h"
 #include "reprise/chain/any_chain.h"
 
 namespace reprise::internal {
@@ -27,13 +27,14 @@ class ChainSetup {
   void enabled(bool on) { enabled_ = on, ++changes_; }
   [[nodiscard]] bool enabled() const { return enabled_; }
   // Sets sizes and costs. Throws BadOption for another number of layers, and for numbers that make no sense.
-  void sizes(ChainForm, const PlaceSettings&);
-  // The same, as they were measured, with those of every state in the places there are. A gradient is taken to be as
+  void sizes(ChainForm, const StateTierSettings&);
+  // The same, as they were measured, with those of every state in the tiers there are. A gradient is taken to be as
   // large as its state.
-  void measured(ChainForm, std::span<const PlaceTerms> packed, std::span<const PlaceTerms> disk, const PlaceSettings&);
+  void measured(ChainForm, std::span<const StateTierTerms> packed, std::span<const StateTierTerms> disk,
+                const StateTierSettings&);
   // The same, with the tiers that are there.
   void measured_again(ChainForm);
-  // Says that the places are others now.
+  // Says that the tiers are others now.
   void places_changed();
 
   [[nodiscard]] ChainScriptMaker& planner() { return planner_; }
@@ -51,31 +52,31 @@ class ChainSetup {
 
   // Returns a new pass. Its script is made if anything has changed since the last one. Throws ChainError if something
   // is missing that the schedule needs, BadOption if it has no plan.
-  [[nodiscard]] ChainPass begin(const PlaceSettings&, const ChainInput&);
-  // Returns the form of some of the layers, or of so many if their number is unknown, with the tiers of these places.
-  [[nodiscard]] ChainForm form_of_part(Id first, Id end, const PlaceSettings&) const;
+  [[nodiscard]] ChainPass begin(const StateTierSettings&, const ChainInput&);
+  // Returns the form of some of the layers, or of so many if their number is unknown, with these tiers.
+  [[nodiscard]] ChainForm form_of_part(Id first, Id end, const StateTierSettings&) const;
   // Returns a new pass through some of the layers and nothing else, whose first one it calls 0.
-  [[nodiscard]] ChainPass begin_part(Id first, Id end, const PlaceSettings&, const ChainInput&);
+  [[nodiscard]] ChainPass begin_part(Id first, Id end, const StateTierSettings&, const ChainInput&);
   // The bytes of memory for states on their way to and from the disk in that pass. Empty: as usual.
   [[nodiscard]] std::optional<Bytes> transit() const { return transit_; }
   // Returns a pass by the schedule of the one that goes on, through these layers from `first` on, which have turned out
   // to have these sizes. The sizes are remembered unless there are new settings.
-  [[nodiscard]] ChainPass begin_again(Id first, ChainForm sizes, const PlaceSettings&, const ChainInput&);
-  // Returns a pass that goes backward from these states and nothing else, all in this place, or held as they are.
-  [[nodiscard]] ChainPass begin_backward(std::span<const Id> remembered, std::optional<Place>,
-                                         const PlaceSettings&) const;
+  [[nodiscard]] ChainPass begin_again(Id first, ChainForm sizes, const StateTierSettings&, const ChainInput&);
+  // Returns a pass that goes backward from these states and nothing else, all in this tier, or held as they are.
+  [[nodiscard]] ChainPass begin_backward(std::span<const Id> remembered, std::optional<StateTier>,
+                                         const StateTierSettings&) const;
 
  private:
-  [[nodiscard]] SchedulePointer used_schedule(const PlaceSettings&);
-  [[nodiscard]] PassPart part(Id first, Id end, const PlaceSettings&) const;
+  [[nodiscard]] SchedulePointer used_schedule(const StateTierSettings&);
+  [[nodiscard]] PassPart part(Id first, Id end, const StateTierSettings&) const;
   // A pass through a part that needs no plan; empty if the schedule has to make one.
   [[nodiscard]] std::optional<ChainPass> begin_without_plan(const SchedulePointer&, const PassPart&);
   [[nodiscard]] ChainForm& own_form();
-  void match_tiers(ChainForm&, const PlaceSettings&) const;
-  void reserve_transit(ChainForm&, Bytes limit, const PlaceSettings&, const ChainInput&);
+  void match_tiers(ChainForm&, const StateTierSettings&) const;
+  void reserve_transit(ChainForm&, Bytes limit, const StateTierSettings&, const ChainInput&);
   void forget_script();
   [[nodiscard]] std::shared_ptr<const ChainScript> plain_script();
-  [[nodiscard]] std::shared_ptr<const ChainScript> script(const PlaceSettings&, const ChainInput&);
+  [[nodiscard]] std::shared_ptr<const ChainScript> script(const StateTierSettings&, const ChainInput&);
 
   ChainLayers layers_;
   const bool tapes_;

@@ -19,11 +19,11 @@ bool is_last_load(std::span<const ChainStep> steps) {
 
 }  // namespace
 
-std::optional<Id> StepWriter::place(Id level) const {
+std::optional<Id> StepWriter::tier_of(Id level) const {
   if (level < 0 || level > 1) {
     throw BadOption(fmt::format("[chain] the schedule's steps are not valid: there is no level {}", level));
   }
-  return places_[level];
+  return tiers_[level];
 }
 
 void StepWriter::set_copy(Stay& stay, Id level, bool there) {
@@ -100,7 +100,7 @@ void StepWriter::backward(Id at) {
 
 void StepWriter::store(Id at, Id level) {
   Stay& it = stay(at);
-  if (const auto tier = place(level)) {
+  if (const auto tier = tier_of(level)) {
     actions_.push_back(Action::put(value(at), *tier));
     set_copy(it, level, true);
   } else {
@@ -109,7 +109,7 @@ void StepWriter::store(Id at, Id level) {
 }
 
 void StepWriter::load(Id at, Id level, bool last) {
-  const auto tier = place(level);
+  const auto tier = tier_of(level);
   Stay& it = stay(at);
   if (!tier || it.resident) return;
   if (last) last_gets_.push_back(actions_.size());
@@ -121,7 +121,7 @@ void StepWriter::load(Id at, Id level, bool last) {
 
 void StepWriter::discard(Id at, Id level) {
   Stay& it = stay(at);
-  if (place(level)) {
+  if (tier_of(level)) {
     // A copy that was read has left with its last reading. One that never was leaves by being read.
     if (has_copy(it, level) && !it.resident) {
       load(at, level, true);
@@ -160,7 +160,7 @@ inline std::size_t StepWriter::join_advances(Action& layers, Id at, std::span<co
 // Joins layers to the last action, if that has made state `at`, as long as each state is stored before the next layer
 // runs. Returns how many of the first `count` steps that takes.
 inline std::size_t StepWriter::join_kept(Id at, std::span<const ChainStep> steps, std::size_t count) {
-  if (places_[0]) return 0;
+  if (tiers_[0]) return 0;
   Action& layers = actions_.back();
   const bool again = layers.kind == Action::Kind::replay;
   if ((!again && layers.kind != Action::Kind::run) || layers.tier > 0 || layers.target - layers.tier + 1 != at)
@@ -185,7 +185,7 @@ inline std::size_t StepWriter::join_kept(Id at, std::span<const ChainStep> steps
 // as long as the state before each is stored and discarded after it. Only whole layers are taken.
 inline std::size_t StepWriter::join_reversed(Id at, std::span<const ChainStep> steps) {
   using Kind = ChainStep::Kind;
-  if (places_[0] || has_run_ < layers_ || actions_.size() < 2 || actions_.back() != Action::drop(at)) return 0;
+  if (tiers_[0] || has_run_ < layers_ || actions_.size() < 2 || actions_.back() != Action::drop(at)) return 0;
   Action &runs = actions_.end()[-2], &drop = actions_.back();
   if (runs.kind != Action::Kind::run || runs.target + runs.tier != 2 * layers_ - 1 - at) return 0;
   std::size_t next = 0;

@@ -18,7 +18,7 @@ struct ChainTiers {
 };
 
 // Writes actions step by step, so that a chain can execute the first ones before the last ones are known. Of the form
-// it uses only what is known from the start (tapes, places); the number of layers is told when it is known. Steps about
+// it uses only what is known from the start (tapes, tiers); the number of layers is told when it is known. Steps about
 // layers and states that are not there are a BadOption; for the rest see whoever checks the actions.
 class StepWriter {
  public:
@@ -28,7 +28,7 @@ class StepWriter {
       : tapes_(tapes),
         as_it_goes_(as_it_goes),
         says_last_(as_it_goes && (tiers.packed || tiers.disk)),
-        places_{tiers.packed, tiers.disk},
+        tiers_{tiers.packed, tiers.disk},
         states_(1) {
     states_[0].resident = true;
   }
@@ -83,7 +83,7 @@ class StepWriter {
     if (static_cast<std::size_t>(state) >= states_.size()) fail_state(state);
     return states_[static_cast<std::size_t>(state)];
   }
-  [[nodiscard]] std::optional<Id> place(Id level) const;
+  [[nodiscard]] std::optional<Id> tier_of(Id level) const;
   [[nodiscard]] bool has_copy(const Stay& stay, Id level) const { return level == 0 ? stay.packed : stay.on_disk; }
   void set_copy(Stay& stay, Id level, bool there);
   void forward(Id at);
@@ -99,11 +99,11 @@ class StepWriter {
 
   const bool tapes_;
   const bool as_it_goes_;
-  const bool says_last_;               // which get is the last one; without places there are none
-  const std::optional<Id> places_[2];  // by level: the tier; none for plain memory
-  Id layers_ = -1;                     // below zero: unknown
-  Id has_run_ = 0;                     // layers
-  std::vector<Stay> states_;           // all there are, or, while their number is unknown, those that were made
+  const bool says_last_;              // which get is the last one; without tiers there are none
+  const std::optional<Id> tiers_[2];  // by level: the tier; none for plain memory
+  Id layers_ = -1;                    // below zero: unknown
+  Id has_run_ = 0;                    // layers
+  std::vector<Stay> states_;          // all there are, or, while their number is unknown, those that were made
   std::vector<Action> actions_;
   std::vector<std::size_t> last_gets_;
 

@@ -6,7 +6,7 @@
 
 namespace reprise::internal {
 
-// A state that is dropped in the end, or when another one takes its place.
+// A state that is dropped in the end, or when another one takes its tier.
 class TemporaryState {
  public:
   explicit TemporaryState(ChainStates& states) : states_(states) {}

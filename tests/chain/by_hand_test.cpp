@@ -49,7 +49,7 @@ TEST(ChainByHand, BackwardGoesFromStatesInAnyPlace) {
       chain.save(8, plain.states[9]);
       EXPECT_EQ(chain.state(8), plain.states[9]);
       EXPECT_EQ(chain.recompute(5), plain.states[6]);
-      if (disk) EXPECT_GT(chain.store_statistics(Place::disk).stored_ever, 0u);
+      if (disk) EXPECT_GT(chain.store_statistics(StateTier::disk).stored_ever, 0u);
       EXPECT_EQ(chain.backward(seed), plain.gradient) << coded << disk;
       EXPECT_EQ(chain.statistics().stored, 0);
     }

@@ -134,7 +134,7 @@ TEST(RegularSchedules, OfLongChainsWithACodecTakeTheirStepsAsTheyCome) {
     EXPECT_TRUE(simulate(chain.trace(), plan).valid());
     EXPECT_EQ(chain.backward(seed), plain.gradient);
     EXPECT_EQ(chain.statistics().stored, 0);
-    EXPECT_EQ(chain.store_statistics(Place::packed).in_memory, 0u);
+    EXPECT_EQ(chain.store_statistics(StateTier::packed).in_memory, 0u);
   }
 }
 

@@ -1,4 +1,4 @@
-// Random chains: any schedule, right or wrong, any kind of closure, size, codec, place and beginning; settings that
+// Random chains: any schedule, right or wrong, any kind of closure, size, codec, tier and beginning; settings that
 // change between forward and backward; closures, observers and disks that fail at any call; passes that are resumed,
 // and folders that somebody has damaged meanwhile. Whatever happens, there is an error that may be, or the bits are
 // those of everything remembered. If a codec loses something, they are those of a model that reads the plan aloud.
@@ -56,7 +56,7 @@ class RandomChain {
   void run() {
     unknown_ = layers() > 0 && one_in(6);
     kind_ = below(3);
-    draw_places();
+    draw_tiers();
     new_process();
     files_.before = [this](auto, const fs::path& path) {
       if (operations_left_-- == 0) throw FileError("use", path, EIO);
@@ -85,7 +85,7 @@ class RandomChain {
     return sizes;
   }
 
-  void draw_places() {
+  void draw_tiers() {
     if (one_in(3)) return;
     has_disk_ = true;
     keeps_ = !unknown_ && layers() < 1000 && one_in(2);

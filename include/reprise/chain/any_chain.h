@@ -130,7 +130,7 @@ class REPRISE_EXPORT AnyChain {
   void cancel_planning();
 
   [[nodiscard]] ChainStatistics statistics() const;
-  [[nodiscard]] StoreStatistics store_statistics(Place) const;
+  [[nodiscard]] StoreStatistics store_statistics(StateTier) const;
 
   // Return the plan of the pass that goes on, or of the last one, and the trace it is for. A schedule that decides as
   // it goes has a plan when backward has begun. plan() throws ChainError if there is none.

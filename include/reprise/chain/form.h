@@ -33,10 +33,10 @@ struct ChainForm {
   Bytes other = 0;     // live all through forward for other reasons
   bool tapes = false;  // true if forward makes tapes
 
-  // Places for states in addition to plain memory, by position in `tiers`: memory for coded states, and a disk.
+  // Tiers for states in addition to plain memory, by position in `tiers`: memory for coded states, and a disk.
   std::vector<Tier> tiers;
   std::optional<Id> packed, disk;
-  // Memory for states on their way to and from these places, in addition to the values of the trace. A budget is that
+  // Memory for states on their way to and from these tiers, in addition to the values of the trace. A budget is that
   // much smaller for a plan that uses them.
   Bytes transit = 0;
 

@@ -36,8 +36,8 @@ struct ChainStatistics {
 // Prints a line for each number.
 REPRISE_EXPORT std::ostream& operator<<(std::ostream&, const ChainStatistics&);
 
-// A place for states that a chain does not hold as they are: coded in memory, or on a disk.
-enum class Place : std::uint8_t { packed, disk };
+// A tier for states that a chain does not hold as they are: coded in memory, or on a disk.
+enum class StateTier : std::uint8_t { packed, disk };
 
 struct ChainProgress {
   // `planning`: no layer has run; the chain makes its plan, and says so from time to time.

@@ -1,4 +1,4 @@
-// The places for states that a chain does not hold as they are: coded in memory, or on a disk.
+// The tiers for states that a chain does not hold as they are: coded in memory, or on a disk.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,14 @@
 namespace reprise::internal {
 
 // The bytes and times of putting a state somewhere and getting it back.
-struct PlaceTerms {
+struct StateTierTerms {
   Bytes bytes = 0;
   double put_seconds = 0;
   double get_seconds = 0;
 };
 
-// Which places there are.
-struct PlaceSettings {
+// Which tiers there are.
+struct StateTierSettings {
   const Codec* codec = nullptr;  // of the states that are put. Null: exact
   std::optional<DiskTier> disk;
   std::optional<Bytes> transit;  // of memory for states on their way to and from the disk; empty: see begin()
@@ -28,37 +28,37 @@ struct PlaceSettings {
   // The bytes that coding this array takes; 0 without a codec.
   [[nodiscard]] Bytes room(const ArrayView&) const;
   // Measures putting this array and getting it back, in a store of its own.
-  [[nodiscard]] PlaceTerms measure(Place, const ArrayView&) const;
+  [[nodiscard]] StateTierTerms measure(StateTier, const ArrayView&) const;
 };
 
-// Keeps states by their number, in one store for each place. Every state that was put stays until it is erased: what
+// Keeps states by their number, in one store for each tier. Every state that was put stays until it is erased: what
 // finds no room is an error at once, and never at the cost of another one.
-class StatePlaces {
+class StateTiers {
  public:
-  StatePlaces();
-  ~StatePlaces();
+  StateTiers();
+  ~StateTiers();
 
   // The settings of the next pass; those of a pass that goes on stay as they are.
   void codec(const Codec*);
   void disk(DiskTier, std::optional<Bytes> transit, FileSystem*);
-  [[nodiscard]] const PlaceSettings& next() const { return next_; }
+  [[nodiscard]] const StateTierSettings& next() const { return next_; }
   // The settings of the pass that goes on, or of the last one.
-  [[nodiscard]] const PlaceSettings& used() const { return used_; }
+  [[nodiscard]] const StateTierSettings& used() const { return used_; }
   // True if the next pass is one that is kept.
   [[nodiscard]] bool will_keep() const { return next_.disk && next_.disk->keep; }
-  // Begins a pass. The places are empty. `transit` holds unless the settings say otherwise; empty: four times the first
+  // Begins a pass. The tiers are empty. `transit` holds unless the settings say otherwise; empty: four times the first
   // state.
   void begin(std::optional<Bytes> transit);
   // The same in the middle of a pass, with the settings that it has.
   void begin_again(std::optional<Bytes> transit);
 
-  // Puts a state into a place and returns the bytes that it has there. Writing to a disk goes on in the background; the
+  // Puts a state into a tier and returns the bytes that it has there. Writing to a disk goes on in the background; the
   // next call throws if it failed. Throws ChainError if there is no room.
-  Bytes put(Place, Id state, const ArrayView&);
+  Bytes put(StateTier, Id state, const ArrayView&);
   // Gets a state back. If `last`, it need not stay there.
-  [[nodiscard]] Array get(Place, Id state, bool last);
-  void erase(Place, Id state);
-  [[nodiscard]] bool contains(Place, Id state) const;
+  [[nodiscard]] Array get(StateTier, Id state, bool last);
+  void erase(StateTier, Id state);
+  [[nodiscard]] bool contains(StateTier, Id state) const;
   // Announces the states that will be wanted from the disk, in this order, `first` to be added to each.
   void prefetch(std::span<const Id> states, Id first);
   // Removes everything; of what is kept only ends the store.
@@ -76,16 +76,16 @@ class StatePlaces {
 
   [[nodiscard]] Bytes memory() const;  // bytes in memory, on their way included
   [[nodiscard]] Bytes on_disk() const;
-  [[nodiscard]] StoreStatistics statistics(Place) const;
+  [[nodiscard]] StoreStatistics statistics(StateTier) const;
 
  private:
-  [[nodiscard]] Store& store(Place, Bytes first);
-  [[nodiscard]] Store* existing(Place) const;
+  [[nodiscard]] Store& store(StateTier, Bytes first);
+  [[nodiscard]] Store* existing(StateTier) const;
   static void clear(std::unique_ptr<Store>&) noexcept;
   [[noreturn]] void fail_disk(Id state, Bytes) const;
   void forget_file(Id state);
 
-  PlaceSettings next_, used_;
+  StateTierSettings next_, used_;
   bool disk_is_new_ = false;      // the next settings have another disk than those in use
   std::optional<Bytes> transit_;  // of this pass
   std::unique_ptr<Store> packed_, disk_;

@@ -10,7 +10,7 @@
 #include "support/child.h"
 #include "support/temporary_folder.h"
 
-namespace reprise::places_test {
+namespace reprise::tiers_test {
 namespace {
 
 using testing::first_layers;
@@ -201,4 +201,4 @@ TEST(ChainDisk, AFolderThatIsNotThereIsANamedErrorAndTheChainCanBeRunAgain) {
 }
 
 }  // namespace
-}  // namespace reprise::places_test
+}  // namespace reprise::tiers_test

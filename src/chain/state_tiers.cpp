@@ -1,4 +1,4 @@
-#include "chain/state_places.h"
+#include "chain/state_tiers.h"
 
 #include <fmt/format.h>
 
@@ -10,21 +10,21 @@ namespace reprise::internal {
 
 // ---- settings ----
 
-Bytes PlaceSettings::room(const ArrayView& array) const {
+Bytes StateTierSettings::room(const ArrayView& array) const {
   return codec ? static_cast<Bytes>(codec->room(array).value_or(0)) : 0;
 }
 
-PlaceTerms PlaceSettings::measure(Place place, const ArrayView& array) const {
+StateTierTerms StateTierSettings::measure(StateTier tier, const ArrayView& array) const {
   using Clock = std::chrono::steady_clock;
   StoreOptions options{.remember = remember::all(), .give_up = GiveUp::nothing, .codec = codec, .files = files};
-  if (place == Place::disk) {
+  if (tier == StateTier::disk) {
     options.disk = disk;
     options.disk->keep = false;
   }
   Store store(options);
   const auto start = Clock::now();
   (void)store.put(0, array);
-  if (place == Place::disk) {
+  if (tier == StateTier::disk) {
     const Key key(0);
     store.offload({&key, 1});
     store.wait();
@@ -32,69 +32,69 @@ PlaceTerms PlaceSettings::measure(Place place, const ArrayView& array) const {
   const auto middle = Clock::now();
   const Array back = store.get(0);
   const auto end = Clock::now();
-  const TierKind tier = place == Place::disk ? TierKind::disk : TierKind::memory;
-  return {store.bytes(tier), std::chrono::duration<double>(middle - start).count(),
+  const TierKind kind = tier == StateTier::disk ? TierKind::disk : TierKind::memory;
+  return {store.bytes(kind), std::chrono::duration<double>(middle - start).count(),
           std::chrono::duration<double>(end - middle).count()};
 }
 
-StatePlaces::StatePlaces() = default;
-StatePlaces::~StatePlaces() = default;
+StateTiers::StateTiers() = default;
+StateTiers::~StateTiers() = default;
 
-void StatePlaces::codec(const Codec* codec) {
+void StateTiers::codec(const Codec* codec) {
   next_.codec = codec;
 }
 
-void StatePlaces::disk(DiskTier tier, std::optional<Bytes> transit, FileSystem* files) {
+void StateTiers::disk(DiskTier tier, std::optional<Bytes> transit, FileSystem* files) {
   next_.disk = std::move(tier);
   next_.transit = transit;
   next_.files = files;
   disk_is_new_ = true;
 }
 
-void StatePlaces::begin(std::optional<Bytes> transit) {
+void StateTiers::begin(std::optional<Bytes> transit) {
   used_ = next_;
   if (std::exchange(disk_is_new_, false)) disk_.reset();
   begin_again(transit);
 }
 
-void StatePlaces::begin_again(std::optional<Bytes> transit) {
+void StateTiers::begin_again(std::optional<Bytes> transit) {
   transit_ = used_.transit ? used_.transit : transit;
   if (disk_ && transit_ && disk_->budget() != *transit_ && !keeps()) disk_.reset();
 }
 
 // ---- states ----
 
-Store* StatePlaces::existing(Place place) const {
-  return place == Place::packed ? packed_.get() : disk_.get();
+Store* StateTiers::existing(StateTier tier) const {
+  return tier == StateTier::packed ? packed_.get() : disk_.get();
 }
 
-Store& StatePlaces::store(Place place, Bytes first) {
-  if (place == Place::packed && !packed_) {
+Store& StateTiers::store(StateTier tier, Bytes first) {
+  if (tier == StateTier::packed && !packed_) {
     packed_ = std::make_unique<Store>(StoreOptions{.remember = remember::all(), .give_up = GiveUp::nothing});
   }
-  if (place == Place::disk && !disk_) {
+  if (tier == StateTier::disk && !disk_) {
     disk_ = std::make_unique<Store>(StoreOptions{.memory = transit_.value_or(4 * first),
                                                  .disk = used_.disk,
                                                  .remember = remember::all(),
                                                  .give_up = keeps() ? GiveUp::nothing : GiveUp::oldest,
                                                  .files = used_.files});
   }
-  return *existing(place);
+  return *existing(tier);
 }
 
 // The store would make room on disk by forgetting, so it is never asked for more than there is: all states in it have
 // room on disk, also those that are in memory at the moment.
-Bytes StatePlaces::put(Place place, Id state, const ArrayView& array) {
+Bytes StateTiers::put(StateTier tier, Id state, const ArrayView& array) {
   const auto plain = static_cast<Bytes>(array.bytes());
-  Store& to = store(place, plain);
+  Store& to = store(tier, plain);
   const Key key(state);
-  const Bytes free = place == Place::disk ? used_.disk->budget - file_bytes_ : largest_bytes;
+  const Bytes free = tier == StateTier::disk ? used_.disk->budget - file_bytes_ : largest_bytes;
   if (plain > to.budget() && plain + Disk::header_bytes > free) fail_disk(state, plain + Disk::header_bytes);
   if (to.put(key, array, PutOptions{.codec = used_.codec}) != PutResult::stored) {
     throw ChainError(fmt::format("[chain] state {} of {} bytes found no place", state, plain));
   }
   const Bytes bytes = to.describe(key).bytes;
-  if (place == Place::packed) return bytes;
+  if (tier == StateTier::packed) return bytes;
   const Bytes file = bytes + Disk::header_bytes;
   if (file > free) {
     to.erase(key);
@@ -106,47 +106,47 @@ Bytes StatePlaces::put(Place place, Id state, const ArrayView& array) {
   return file;
 }
 
-void StatePlaces::forget_file(Id state) {
+void StateTiers::forget_file(Id state) {
   const auto file = files_.find(state);
   if (file == files_.end()) return;
   file_bytes_ -= file->second;
   files_.erase(file);
 }
 
-Array StatePlaces::get(Place place, Id state, bool last) {
-  Store* from = existing(place);
+Array StateTiers::get(StateTier tier, Id state, bool last) {
+  Store* from = existing(tier);
   if (!from) throw ChainError("[chain] state " + std::to_string(state) + " was never put");
   if (!last) return from->get(state);
   Array array = from->take(state);
-  if (place == Place::disk) forget_file(state);
+  if (tier == StateTier::disk) forget_file(state);
   return array;
 }
 
-void StatePlaces::erase(Place place, Id state) {
-  Store* from = existing(place);
+void StateTiers::erase(StateTier tier, Id state) {
+  Store* from = existing(tier);
   if (!from) return;
   from->erase(state);
-  if (place == Place::disk) forget_file(state);
+  if (tier == StateTier::disk) forget_file(state);
 }
 
-bool StatePlaces::contains(Place place, Id state) const {
-  const Store* in = existing(place);
+bool StateTiers::contains(StateTier tier, Id state) const {
+  const Store* in = existing(tier);
   return in && in->contains(state);
 }
 
-void StatePlaces::prefetch(std::span<const Id> states, Id first) {
+void StateTiers::prefetch(std::span<const Id> states, Id first) {
   if (!disk_ || states.empty()) return;
   std::vector<Key> keys;
   for (const Id state : states) keys.emplace_back(first + state);
   disk_->prefetch(keys);
 }
 
-Store& StatePlaces::kept_store(Bytes first, bool waits) {
+Store& StateTiers::kept_store(Bytes first, bool waits) {
   if (!disk_ && waits) transit_ = 0;
-  return store(Place::disk, first);
+  return store(StateTier::disk, first);
 }
 
-void StatePlaces::close_kept() noexcept {
+void StateTiers::close_kept() noexcept {
   if (!keeps() || !disk_) return;
   try {
     disk_->wait();
@@ -155,19 +155,19 @@ void StatePlaces::close_kept() noexcept {
   disk_.reset();
 }
 
-void StatePlaces::clear() noexcept {
+void StateTiers::clear() noexcept {
   close_kept();
   clear_for_another_plan();
 }
 
-void StatePlaces::clear_for_another_plan() noexcept {
+void StateTiers::clear_for_another_plan() noexcept {
   clear(packed_);
   if (!keeps()) clear(disk_);
   files_.clear();
   file_bytes_ = 0;
 }
 
-void StatePlaces::clear(std::unique_ptr<Store>& store) noexcept {
+void StateTiers::clear(std::unique_ptr<Store>& store) noexcept {
   try {
     if (!store) return;
     store->clear();
@@ -179,20 +179,20 @@ void StatePlaces::clear(std::unique_ptr<Store>& store) noexcept {
 
 // ---- numbers ----
 
-Bytes StatePlaces::memory() const {
+Bytes StateTiers::memory() const {
   return (packed_ ? packed_->bytes() : 0) + (disk_ ? disk_->bytes() : 0);
 }
 
-Bytes StatePlaces::on_disk() const {
+Bytes StateTiers::on_disk() const {
   return disk_ ? disk_->bytes(TierKind::disk) : 0;
 }
 
-StoreStatistics StatePlaces::statistics(Place place) const {
-  const Store* of = existing(place);
+StoreStatistics StateTiers::statistics(StateTier tier) const {
+  const Store* of = existing(tier);
   return of ? of->statistics() : StoreStatistics{};
 }
 
-void StatePlaces::fail_disk(Id state, Bytes bytes) const {
+void StateTiers::fail_disk(Id state, Bytes bytes) const {
   throw ChainError(
       fmt::format("[chain] disk.budget is {} bytes, of which {} are taken: the {} of state {} do not fit. Raise it, or "
                   "give the schedule fewer slots on disk",
