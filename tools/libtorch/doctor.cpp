@@ -4,6 +4,7 @@
 #include <ATen/Version.h>
 #include <torch/torch.h>
 
+#include "libtorch/own_documentation.h"
 #include "libtorch/place_check.h"
 #include "libtorch/trainer.h"
 #include "libtorch/training_text.h"

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "interrupt.h"
+#include "libtorch/own_documentation.h"
 #include "libtorch/trainer.h"
 #include "reprise/torch/session_report.h"
 #include "reprise/trace/amount.h"

@@ -1,4 +1,4 @@
-// The text that `reprise train` learns from, as numbers.
+// A text that `reprise train` learns from, as numbers.
 #pragma once
 
 #include <torch/torch.h>
@@ -8,9 +8,6 @@
 #include <string_view>
 
 namespace reprise::tools {
-
-// The documentation of Reprise, as it was when this was built.
-[[nodiscard]] std::string_view own_documentation();
 
 class Text {
  public:
