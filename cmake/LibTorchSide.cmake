@@ -94,3 +94,40 @@ function(reprise_torch_code target)
   endif()
   reprise_tell_ccache(${target})
 endfunction()
+
+# reprise_training_code(TARGET): for programs of tests and examples that train. <torch/torch.h> takes longest of all to read, so
+# one target reads it for all of them: not one of theirs, for which the others would have to wait. Nothing of theirs is worth
+# optimizing, because LibTorch does the work, and the library is what is checked; but the thread sanitizer has to see all
+# code, or it does not see how threads synchronise.
+function(reprise_training_code target)
+  if(NOT TARGET reprise_training_headers)
+    file(WRITE ${PROJECT_BINARY_DIR}/generated/training_headers.cpp "")
+    add_library(reprise_training_headers OBJECT ${PROJECT_BINARY_DIR}/generated/training_headers.cpp)
+    target_include_directories(reprise_training_headers PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    target_link_libraries(reprise_training_headers PRIVATE Reprise::libtorch)
+    set(headers <torch/torch.h> <torch/precompiled.h>)
+    if(TARGET GTest::gtest)
+      target_link_libraries(reprise_training_headers PRIVATE GTest::gtest)
+      list(PREPEND headers <gtest/gtest.h>)
+    endif()
+    reprise_own_code(reprise_training_headers)
+    reprise_training_options(reprise_training_headers ${headers})
+    # As a program.
+    set_target_properties(reprise_training_headers PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(reprise_training_headers PRIVATE -fPIE)
+  endif()
+  reprise_training_options(${target})
+  target_precompile_headers(${target} REUSE_FROM reprise_training_headers)
+endfunction()
+
+# What has to be the same for all who use these headers.
+function(reprise_training_options target)
+  reprise_torch_code(${target} ${ARGN})
+  target_compile_definitions(${target} PRIVATE GTEST_HAS_PTHREAD=1)  # as GoogleTest's package has it
+  if(NOT REPRISE_SANITIZE STREQUAL "thread")
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
+    if(REPRISE_SANITIZE)
+      target_compile_options(${target} PRIVATE -O0 -g1 -fno-sanitize=all)
+    endif()
+  endif()
+endfunction()

@@ -9,7 +9,7 @@ namespace reprise::testing {
 using namespace internal;
 namespace {
 
-SessionOptions forgetting_everything() {
+SessionOptions options_of_company() {
   SessionOptions options;
   options.forget_everything = true;
   options.verify = Verify::always;
@@ -25,8 +25,7 @@ constexpr std::uint64_t kinds = 4;  // of rounds
 
 }  // namespace
 
-Company::Company()
-    : session_(forgetting_everything()), ones_(at::ones({16, 32}, numbers)), thread_([this] { live(); }) {}
+Company::Company() : session_(options_of_company()), ones_(at::ones({16, 32}, numbers)), thread_([this] { live(); }) {}
 
 Company::~Company() {
   {
