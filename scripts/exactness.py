@@ -58,6 +58,10 @@ live bytes have to stay within the budget, and nothing may be left afterwards.
   time. The draws of a trap then depend on the draws of the others, so a tape of its draws is
   recorded, and the plain run that it is compared with gets the same ones; the generator itself is
   not compared. This happens with everything forgotten, and under a budget.
+- *on a device*: all of these but *with a disk* once more on the simulated accelerator of
+  `tests/accelerator`, whose bytes the budgets are then about; or why the row is no trap there. Not
+  *in company*, if an operator draws that is given no generator: others disturb it there.
+  [devices.md](devices.md) says what else was tried on it.
 
 ## Guarantees in company
 
@@ -154,16 +158,24 @@ def tests_of(program: str) -> dict[str, set[str]]:
     return suites
 
 
+def traps_of(file: Path) -> dict[str, str]:
+    """Names, with the reason why one is no trap of an accelerator; empty: it is one."""
+    parts = re.split(r'^ +\{"(\w+)",', file.read_text(), flags=re.MULTILINE)[1:]
+    reason = re.compile(r'^ +\d, (?:true|false), (?:true|false), "(.*)"\},$', re.MULTILINE)
+    return {name: (reason.findall(body) or [""])[0] for name, body in zip(parts[::2], parts[1::2])}
+
+
 def page(program: str) -> str:
     suites = tests_of(program)
     text = INTRODUCTION
     listed = set()
     for file in sorted((ROOT / "tests/torch").glob("*_traps_test.cpp")):
-        names = re.findall(r'^ +\{"(\w+)",', file.read_text(), re.MULTILINE)
-        text += f"\n## {comment_of(file)}\n\n| | {' | '.join(REGIMES.values())} |\n|---|{'---|' * len(REGIMES)}\n"
-        for name in names:
+        columns = [*REGIMES.values(), "on a device"]
+        text += f"\n## {comment_of(file)}\n\n| | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}\n"
+        for name, cpu_only in traps_of(file).items():
             listed.add(name)
             marks = ["✓" if name in suites.get(suite, ()) else "" for suite in REGIMES]
+            marks.append(cpu_only or "✓")
             text += f"| {words(name)} | {' | '.join(marks)} |\n"
     missing = suites["ForcedTrap"] - listed
     if missing:

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "reprise/trace/error.h"
+#include "torch/arbiter.h"
 #include "torch/error_door.h"
 #include "torch/libtorch.h"
 
@@ -24,7 +26,7 @@ Bytes counted(std::size_t n) {
 }  // namespace
 
 CountedAllocator::CountedAllocator(Below& below, c10::DeviceType type, std::size_t devices)
-    : AllocatorInFront(below), type_(type), uncounted_(devices, 0) {
+    : AllocatorInFront(below), type_(type), uncounted_(devices) {
   for (std::size_t i = 0; i < devices; ++i) {
     names_.push_back(c10::Device(type, static_cast<c10::DeviceIndex>(i)).str());
     meters_.emplace_back(names_.back().c_str());
@@ -157,13 +159,26 @@ void CountedAllocator::settle(c10::DeviceIndex device) {
 
 // ---- besides -------------------------------------------------------------------------------------------------------
 
-void CountedAllocator::see_uncounted(c10::DeviceIndex device) {
-  FarMeter& of_device = meter(device);
-  Bytes& counted_so_far = uncounted_[static_cast<std::size_t>(device)];
-  const Bytes ours = of_device.live() - of_device.waiting() - counted_so_far;
-  const Bytes uncounted = std::max<Bytes>(0, handed_out(device) - ours);
-  of_device.add_uncounted(uncounted - counted_so_far);
-  counted_so_far = uncounted;
+// What another thread has counted meanwhile is in what is live now: what was seen before says nothing then.
+void CountedAllocator::look_for_uncounted(c10::DeviceIndex device) {
+  Arbiter::expect_free("an allocator is asked what it has handed out");
+  const FarMeter& of_device = meter(device);
+  Uncounted& uncounted = uncounted_[static_cast<std::size_t>(device)];
+  std::uint64_t times = 0;
+  {
+    const Arbiter lock;
+    times = uncounted.times;
+  }
+  const Bytes more = handed_out(device) - (of_device.live() - of_device.waiting());
+  const Arbiter lock;
+  if (uncounted.times == times) uncounted.more = more;
+}
+
+void CountedAllocator::count_uncounted(c10::DeviceIndex device) {
+  Uncounted& uncounted = uncounted_[static_cast<std::size_t>(device)];
+  const Bytes now = std::max<Bytes>(0, uncounted.counted + std::exchange(uncounted.more, 0));
+  meter(device).add_uncounted(now - std::exchange(uncounted.counted, now));
+  ++uncounted.times;
 }
 
 void CountedAllocator::use_on(const c10::DataPtr& memory, c10::Stream stream) {

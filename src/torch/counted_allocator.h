@@ -12,6 +12,7 @@
 #include <c10/util/FunctionRef.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <string>
 #include <vector>
@@ -39,9 +40,11 @@ class CountedAllocator : public libtorch::AllocatorInFront {
   // The first step of a device begins, and the last one has ended. Under the arbiter's lock.
   virtual void begin_steps() {}
   virtual void end_steps() {}
-  // Bytes that were handed out before this allocator was there, or by passing it, count from now on, until the next
-  // call.
-  void see_uncounted(c10::DeviceIndex);
+  // Bytes that were handed out before this allocator was there, or by passing it. To see how many, the allocator below
+  // is asked, which has a lock of its own: not under the arbiter's lock. Under that one, what was seen counts, until
+  // the next time.
+  void look_for_uncounted(c10::DeviceIndex);
+  void count_uncounted(c10::DeviceIndex);
 
   c10::DataPtr allocate(std::size_t) override;
   c10::DeleterFnPtr raw_deleter() const override;
@@ -67,10 +70,16 @@ class CountedAllocator : public libtorch::AllocatorInFront {
   [[nodiscard]] Given from_below(c10::DeviceIndex, AskBelow, Bytes);
   void settle(c10::DeviceIndex);
 
+  struct Uncounted {
+    Bytes counted = 0;        // so far
+    Bytes more = 0;           // were seen since
+    std::uint64_t times = 0;  // that they were counted
+  };
+
   const c10::DeviceType type_;
-  std::deque<std::string> names_;  // by device
-  std::deque<FarMeter> meters_;    // by device
-  std::vector<Bytes> uncounted_;   // by device; under the arbiter's lock
+  std::deque<std::string> names_;     // by device
+  std::deque<FarMeter> meters_;       // by device
+  std::vector<Uncounted> uncounted_;  // by device; under the arbiter's lock
 };
 
 }  // namespace reprise::internal

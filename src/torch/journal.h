@@ -89,7 +89,7 @@ class Journal {
   [[nodiscard]] const std::vector<float>& costs() const { return costs_; }
   [[nodiscard]] const std::vector<OtherBytes>& other() const { return other_; }
   [[nodiscard]] Observations take_observations();
-  [[nodiscard]] std::shared_ptr<const LateCosts> take_late_costs() { return std::move(late_); }
+  [[nodiscard]] std::shared_ptr<LateCosts> take_late_costs() { return std::move(late_); }
 
  private:
   void begin(ObservedMoment);

@@ -57,10 +57,11 @@ void LateCosts::go_on() {
   if (std::exchange(paused_, false)) open(spans_.back().moment);
 }
 
-std::optional<std::vector<std::pair<Id, float>>> LateCosts::read() const {
+std::optional<LateCosts::Costs> LateCosts::read() const {
+  Arbiter::expect_free("a device is asked how long it took");
   const bool over = std::all_of(spans_.begin(), spans_.end(), [](const Span& span) { return span.to.query(); });
   if (!over) return std::nullopt;
-  std::vector<std::pair<Id, float>> costs;
+  Costs costs;
   for (const Span& span : spans_) {
     constexpr double microseconds = 1000;  // of a millisecond
     if (costs.empty() || costs.back().first != span.moment) costs.emplace_back(span.moment, 0.0f);

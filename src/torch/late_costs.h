@@ -10,13 +10,19 @@
 #include <vector>
 
 #include "reprise/trace/trace.h"
+#include "torch/arbiter.h"
 #include "torch/recipes.h"
 
 namespace reprise::internal {
 
 class LateCosts {
  public:
+  using Costs = std::vector<std::pair<Id, float>>;  // microseconds by moment
+
   explicit LateCosts(c10::Device device) : device_(device) {}
+  ~LateCosts() { Arbiter::discard_all(std::move(spans_)); }  // events are the device's
+  LateCosts(const LateCosts&) = delete;
+  LateCosts& operator=(const LateCosts&) = delete;
 
   // A moment begins and ends here, on the current stream of the device. `drop`: it is not measured after all. Not under
   // the arbiter's lock.
@@ -30,8 +36,11 @@ class LateCosts {
   void pause();
   void go_on();
 
-  // Microseconds by moment, once the device is through with all of them; nothing before that. Never waits.
-  [[nodiscard]] std::optional<std::vector<std::pair<Id, float>>> read() const;
+  // Of all moments, once the device is through with them; nothing before that. Never waits for it, but asks it: not
+  // under the arbiter's lock. What it has told is kept here, under the lock.
+  [[nodiscard]] std::optional<Costs> read() const;
+  void tell(Costs costs) { told_ = std::move(costs); }
+  [[nodiscard]] const std::optional<Costs>& told() const { return told_; }
 
  private:
   struct Span {
@@ -46,6 +55,7 @@ class LateCosts {
   std::vector<Span> spans_;                    // those of a moment that was paused are its parts
   bool open_ = false;                          // the last of them has begun, and not ended
   bool paused_ = false;                        // the moment of the last one is not over
+  std::optional<Costs> told_;
 };
 
 }  // namespace reprise::internal

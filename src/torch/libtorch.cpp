@@ -154,10 +154,15 @@ std::uint64_t fingerprint(const RandomState& given) {
   return XXH3_64bits_withSeed(engine.state_.data(), sizeof engine.state_, XXH3_64bits(rest.data(), sizeof rest));
 }
 
-void throw_modified(const Version& now, std::uint32_t expected, at::ScalarType dtype, c10::IntArrayRef sizes) {
+void throw_modified(const Version& now, std::uint32_t expected, c10::Device device, at::ScalarType dtype,
+                    c10::IntArrayRef sizes) {
+  // A tensor that LibTorch calls by the name of its type, without contents.
+  const at::Tensor like = at::detail::make_tensor<c10::TensorImpl>(
+      c10::DispatchKeySet(c10::computeDispatchKey(dtype, c10::kStrided, device)), c10::scalarTypeToTypeMeta(dtype),
+      device);
   TORCH_CHECK(
-      false, "one of the variables needed for gradient computation has been modified by an inplace operation: [CPU",
-      c10::toString(dtype), "Type ", sizes, "] is at version ", now.current_version(), "; expected version ", expected,
+      false, "one of the variables needed for gradient computation has been modified by an inplace operation: [",
+      like.toString(), " ", sizes, "] is at version ", now.current_version(), "; expected version ", expected,
       " instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
       "torch.autograd.set_detect_anomaly(True, check_nan=False).");
 }

@@ -130,6 +130,7 @@ void restore(c10::GeneratorImpl&, const RandomState&);
 [[nodiscard]] std::uint64_t fingerprint(const RandomState&);
 
 // Throws what LibTorch throws when a saved tensor was written since it was saved.
-[[noreturn]] void throw_modified(const Version& now, std::uint32_t expected, at::ScalarType, c10::IntArrayRef sizes);
+[[noreturn]] void throw_modified(const Version& now, std::uint32_t expected, c10::Device, at::ScalarType,
+                                 c10::IntArrayRef sizes);
 
 }  // namespace reprise::internal::libtorch

@@ -37,7 +37,7 @@ double Period::seconds() const {
 // The first time, costs are those of the host, which only began the work.
 void Period::take_late_costs() {
   for (; !late.empty(); late.erase(late.begin())) {
-    const auto told = late.front()->read();
+    const auto& told = late.front()->told();
     if (!told) return;
     for (const auto& [m, cost] : *told) {
       if (static_cast<std::size_t>(m) >= seen.moments.size()) continue;

@@ -18,11 +18,11 @@ namespace reprise::internal {
 struct Period {
   std::shared_ptr<Recipes> recipes;
   Observations seen;
-  std::vector<float> costs;                            // by operator: the least that was measured
-  std::vector<std::shared_ptr<const LateCosts>> late;  // that the device has not told yet, oldest first
-  std::vector<OtherBytes> other;                       // by moment: the most that was seen lately, see `see_other`
-  int measured = 0;                                    // how often costs were measured
-  double uses = 0;                                     // how often it was met again; those of long ago count less
+  std::vector<float> costs;                      // by operator: the least that was measured
+  std::vector<std::shared_ptr<LateCosts>> late;  // that the device has not told yet, oldest first
+  std::vector<OtherBytes> other;                 // by moment: the most that was seen lately, see `see_other`
+  int measured = 0;                              // how often costs were measured
+  double uses = 0;                               // how often it was met again; those of long ago count less
 
   // How many operators this one has in common with others from the start.
   std::vector<std::pair<std::weak_ptr<Period>, Id>> common;

@@ -58,6 +58,11 @@ std::shared_ptr<Period> Periods::guess() const {
   return guess;
 }
 
+std::vector<std::shared_ptr<LateCosts>> Periods::late_costs_of_next() const {
+  const auto next = guess();
+  return next ? next->late : std::vector<std::shared_ptr<LateCosts>>();
+}
+
 const AnnouncedPlan* Periods::announced_after(int ended) const {
   const auto found = std::find_if(announced_.begin(), announced_.end(),
                                   [&](const AnnouncedPlan& plan) { return plan.place_in_step == ended; });

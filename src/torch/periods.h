@@ -43,6 +43,8 @@ class Periods {
   // Plans for the next step, or for the rest of the present one: its periods are recorded as if nothing were known.
   void announce(std::vector<AnnouncedPlan> plans) { announced_ = std::move(plans); }
 
+  // What a device has not told yet about the one that comes next, if the guess is right; see LateCosts.
+  [[nodiscard]] std::vector<std::shared_ptr<LateCosts>> late_costs_of_next() const;
   // The recording of a period that begins, on a guess of which one it will be.
   [[nodiscard]] std::shared_ptr<Recording> begin();
   // The same without a guess: its first operators were not seen, so its trace is not planned.

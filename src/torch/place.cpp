@@ -42,9 +42,13 @@ void Place::limit(Bytes limit, Bytes reserve) const {
   meter_.limit(limit, reserve);
 }
 
+void Place::look() const {
+  if (allocator_) allocator_->look_for_uncounted(device_.index());
+}
+
 void Place::begin() const {
   if (allocator_) {
-    allocator_->see_uncounted(device_.index());
+    allocator_->count_uncounted(device_.index());
     allocator_->begin_steps();
   }
   meter_.mark_peak();

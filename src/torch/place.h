@@ -31,8 +31,11 @@ class Place {
   [[nodiscard]] bool in_charge() const;
   // See Meter::limit, and on the CPU meter::limit.
   void limit(Bytes limit, Bytes reserve) const;
-  // A step begins, and no other one is open here: peaks begin anew, and what was allocated before anybody counted, on
-  // an accelerator, counts too. Under the arbiter's lock.
+  // A step is about to begin: asks the allocator of an accelerator what was allocated before anybody counted. Not under
+  // the arbiter's lock.
+  void look() const;
+  // It begins, and no other one is open here: peaks begin anew, and what was seen counts, too. Under the arbiter's
+  // lock.
   void begin() const;
   // The last open step here has ended. Under the arbiter's lock.
   void end() const;

@@ -25,7 +25,7 @@ struct SavedTensor {
   [[nodiscard]] bool unmoved() const { return !version.enabled() || version.current_version() == expected_version; }
   // Throws what LibTorch throws if it has.
   void check_unmoved() const {
-    if (!unmoved()) libtorch::throw_modified(version, expected_version, view.dtype, view.sizes());
+    if (!unmoved()) libtorch::throw_modified(version, expected_version, view.device, view.dtype, view.sizes());
   }
 };
 

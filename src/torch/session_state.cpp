@@ -77,6 +77,17 @@ void SessionState::look_for_place() {
   if (!has_place() && accelerators_in_use().empty()) has_place_.store(true, std::memory_order_release);
 }
 
+void SessionState::look_at_places() const {
+  std::vector<const Place*> accelerators;
+  {
+    const Arbiter lock;
+    for (const auto& [place, budget] : rules_->places()) {
+      if (!place->is_cpu()) accelerators.push_back(place);
+    }
+  }
+  for (const Place* const place : accelerators) place->look();
+}
+
 void SessionState::meet_parameter(c10::Device device) {
   const Place* place = &process().places().cpu();
   std::string problem;
@@ -86,6 +97,7 @@ void SessionState::meet_parameter(c10::Device device) {
     problem = "there are parameters on '" + device.str() + "', where it cannot be held (" + error.what() +
               "). Option device = \"cpu\" limits the bytes of the CPU";
   }
+  if (!has_place()) place->look();
   const Arbiter lock;
   if (!has_place()) {
     process().steps().settle(*rules_, *place, budgets_);
@@ -155,6 +167,21 @@ void SessionState::see_open_steps() {
 }
 
 // ---- periods -------------------------------------------------------------------------------------------------------
+
+void SessionState::ask_device() {
+  if (!rules_->accelerator()) return;
+  std::vector<std::shared_ptr<LateCosts>> late;
+  {
+    const Arbiter lock;
+    late = periods_.late_costs_of_next();
+  }
+  for (const auto& one : late) {
+    auto costs = one->read();
+    if (!costs) return;
+    const Arbiter lock;
+    one->tell(std::move(*costs));
+  }
+}
 
 std::shared_ptr<Recording> SessionState::begin_period() {
   auto recording = periods_.begin();

@@ -33,6 +33,8 @@ class SessionState final : public Source {
   [[nodiscard]] bool has_place() const { return has_place_.load(std::memory_order_acquire); }
   // A step is about to begin: without an accelerator that is in use, the place is the CPU. Not under the lock.
   void look_for_place();
+  // Likewise: see Place::look. Not under the lock.
+  void look_at_places() const;
   // A parameter is there. Not under the lock.
   void meet_parameter(c10::Device);
   // Throws BadOption if a budget cannot hold, at its place or where the parameters are. Not under the lock.
@@ -50,6 +52,7 @@ class SessionState final : public Source {
   void end_step(double seconds);
 
   // ---- periods ----
+  void ask_device() override;
   [[nodiscard]] std::shared_ptr<Recording> begin_period() override;
   [[nodiscard]] std::shared_ptr<Recording> begin_period_in_the_middle();
   void end_period(Recording&) override;

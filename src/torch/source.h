@@ -11,6 +11,8 @@ class Source {
  public:
   virtual ~Source() = default;
 
+  // A period is about to begin: a device is asked what earlier ones took there. Not under the arbiter's lock.
+  virtual void ask_device() {}
   // The recording of a period that begins. Under the arbiter's lock.
   [[nodiscard]] virtual std::shared_ptr<Recording> begin_period() = 0;
   // It has ended, with a backward: what was seen is remembered. Under the lock.

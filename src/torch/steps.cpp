@@ -15,6 +15,7 @@ namespace reprise::internal {
 void open_step(const std::shared_ptr<SessionState>& session) {
   ThreadState& here = this_thread();
   session->look_for_place();
+  session->look_at_places();
   bool recorded = false;
   {
     const Arbiter lock;

@@ -33,6 +33,7 @@ void begin_period_if_over() {
   if (here.recording && (here.recording->in_backward() || !here.recording->values().pending().is_over())) return;
   end_period();
   if (!here.source || has_no_place(here)) return;  // the next step has begun, and is not recorded
+  here.source->ask_device();
   const Arbiter lock;
   here.recording = here.source->begin_period();
 }

@@ -10,9 +10,10 @@
 //   for its stream at once. A block that another stream was said to use (record_stream) waits until that stream is
 //   through with what was launched on it before the free; as there, it is looked for only when somebody allocates, and
 //   a DataPtr with somebody else's deleter is not recognised. Every allocation asks c10::GetAllocator.
-// - Time. Every stream has a clock, which kernels advance by the durations that `durations` says, else by what they
-//   took. Events have its time, so elapsedTime is exact if durations are given, however busy the machine is.
-//   Waiting for an event advances the clock to its time; so does the host's waiting that of kernels launched later.
+// - Time. Every stream has a clock, which kernels advance by the durations that `durations` says, else by the
+//   CPU time that they took. Events have its time, so elapsedTime is exact if durations are given, however busy the
+//   machine is. Waiting for an event advances the clock to its time; so does the host's waiting that of kernels
+//   launched later.
 // - Random numbers. A generator is a seed and an offset, which is a multiple of 4 and advances when a kernel that draws
 //   is launched.
 //
@@ -44,6 +45,10 @@ inline constexpr int most_devices = 8;
 // Registers so many devices with LibTorch, for the rest of the process. To be called before anything else here; further
 // calls have no effect.
 void use(int devices = 1);
+
+// From now on tensors for which nobody names a device are made on this one, on all threads: a program that was written
+// for the CPU trains there. What LibTorch makes of memory of the host stays there (torch::tensor, from_blob).
+void make_default();
 
 // Waits for all streams; throws the first thing that a kernel threw.
 void synchronize();

@@ -33,7 +33,7 @@ class DeviceGenerator final : public c10::GeneratorImpl {
     std::memcpy(state_.data(), state.data(), sizeof state_);
   }
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override {
-    const at::Tensor state = at::empty({sizeof state_}, at::kByte);
+    const at::Tensor state = at::empty({sizeof state_}, at::TensorOptions(at::kCPU).dtype(at::kByte));
     std::memcpy(state.mutable_data_ptr(), state_.data(), sizeof state_);
     return state.getIntrusivePtr();
   }

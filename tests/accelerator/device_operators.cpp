@@ -170,6 +170,11 @@ void convolution_backward(const c10::OperatorHandle& operation, Stack* stack) {
   });
 }
 
+// Computes something with a tensor of its own on the host, for which it names no device: see make_default.
+void repeat(const c10::OperatorHandle& operation, Stack* stack) {
+  run_on_device(operation, stack);
+}
+
 // Has no argument for a generator.
 std::tuple<Tensor, Tensor> native_dropout(const Tensor& self, double share, std::optional<bool> training) {
   const at::RecordFunctionGuard unseen(false);
@@ -225,6 +230,7 @@ void register_operators() {
   all.impl("_local_scalar_dense", local_scalar);
   all.impl("convolution_overrideable", CppFunction::makeFromBoxedFunction<&convolution>());
   all.impl("convolution_backward_overrideable", CppFunction::makeFromBoxedFunction<&convolution_backward>());
+  all.impl("repeat", CppFunction::makeFromBoxedFunction<&repeat>());
   all.impl("native_dropout", native_dropout);
 
   // Copies take numbers as they are, conjugated or negated: LibTorch would copy them first, to copy them plainly.

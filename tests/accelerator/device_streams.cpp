@@ -4,6 +4,7 @@
 #include <ATen/record_function.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/Exception.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -22,11 +23,24 @@ void host_saw(Time time) {
   }
 }
 
+// What the processor has done for this thread.
+Time time_of_thread() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + Time(time.tv_nsec);
+}
+
+thread_local bool of_a_stream = false;
+
 class NoWarnings final : public c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };
 
 }  // namespace
+
+bool is_stream_thread() {
+  return of_a_stream;
+}
 
 // ---- a stream ----
 
@@ -56,10 +70,10 @@ void DeviceStream::launch(const Kernel& kernel, std::function<void()> work) {
   const Time earliest{host_time.load()};
   Task task = [=, name = kernel.name, work = std::move(work)](Time& clock) {
     if (const auto later = delay_of_kernels(); later.count() > 0) std::this_thread::sleep_for(later);
-    const auto begin = std::chrono::steady_clock::now();
+    const Time begin = time_of_thread();
     TORCH_CHECK(!rule.fails, "[accelerator] the kernel ", name, " failed");
     work();
-    const auto took = std::chrono::duration_cast<Time>(std::chrono::steady_clock::now() - begin);
+    const Time took = time_of_thread() - begin;
     clock = std::max(clock, earliest) + rule.duration.value_or(took);
   };
   const std::lock_guard lock(mutex_);
@@ -89,6 +103,7 @@ void DeviceStream::work() {
   static auto& silent = *new NoWarnings;  // what the program is warned of, it is warned of by the host
   const c10::WarningUtils::WarningHandlerGuard no_warnings(&silent);
   exchange_device(id.device_index());
+  of_a_stream = true;
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return closed_ || (!tasks_.empty() && holds_ == 0); });

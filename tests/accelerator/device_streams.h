@@ -75,6 +75,9 @@ class DeviceStream {
   std::exception_ptr error_;
 };
 
+// Whether this thread is one of a stream's: a kernel is running.
+bool is_stream_thread();
+
 // ---- which streams there are ----
 
 int device_count();

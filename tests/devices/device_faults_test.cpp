@@ -1,11 +1,16 @@
-// Faults of an accelerator: it is out of memory at every allocation in turn. Each ends in an error that says so, and
-// the session goes on with the right bits in the next step.
+// Faults of an accelerator: it is out of memory at every allocation in turn, every kernel in turn fails, a stream is
+// destroyed. Each ends in an error that says so, and the session goes on with the right bits in the next step.
+#include <c10/core/Event.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <functional>
 #include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "accelerator/accelerator.h"
 #include "devices/device_training.h"
@@ -43,6 +48,7 @@ class DeviceFaults : public ::testing::Test {
   }
   ~DeviceFaults() override {
     accelerator::fail_allocation_after(-1);
+    accelerator::fail_kernel_after(-1);
     EXPECT_NO_THROW(accelerator::synchronize());
   }
 
@@ -102,6 +108,97 @@ TEST_F(DeviceFaults, OutOfMemoryAtAnyAllocationIsABudgetErrorOrNoneAtAll) {
   });
   EXPECT_GT(errors, 0) << "something is allocated when there is nothing to forget";
 }
+
+// What a kernel throws is told by whoever next waits for the device. That is the program, when it looks at the loss, or
+// Reprise, when it reads what it is going to compare.
+TEST_F(DeviceFaults, AKernelThatFailsIsItsOwnErrorWhereverItIs) {
+  happens_in = [](const std::function<void()>& work) {
+    const std::int64_t before = accelerator::counts().kernels;
+    work();
+    return accelerator::counts().kernels - before;
+  };
+  const int errors = in_turn(accelerator::fail_kernel_after, [](const std::string& error) {
+    return error.find("[accelerator] the kernel") != std::string::npos;
+  });
+  EXPECT_GT(errors, 100) << "nearly every kernel matters";
+}
+
+// ---- streams -------------------------------------------------------------------------------------------------------
+
+// A model with a part on a stream of its own, a new one in every step, which may be destroyed between forward and
+// backward.
+class DestroyedStream : public DeviceFaults, public ::testing::WithParamInterface<bool> {
+ protected:
+  static void hand_over(const at::Tensor& tensor, c10::Stream from, c10::Stream to) {
+    c10::Event made(accelerator::type);
+    made.record(from);
+    made.block(to);
+    c10::impl::VirtualGuardImpl(accelerator::type).recordDataPtrOnStream(tensor.storage().data_ptr(), to);
+  }
+
+  // With a parameter the part has nodes in backward, which run on its stream; without it has none.
+  static Trained with_a_part_besides(bool parameter_besides, const bool& destroys) {
+    const auto far = [](at::Tensor tensor) { return tensor.to(device()); };
+    const at::Tensor x = far(torch::randn({64, 64})), besides = far(torch::randn({64, 64}) * 0.2),
+                     weight = far(torch::randn({64, 64}) * 0.2).requires_grad_();
+    std::vector<at::Tensor> parameters{weight};
+    if (parameter_besides) parameters.push_back(besides.requires_grad_());
+    return {parameters, [=, &destroys] {
+              const c10::impl::VirtualGuardImpl guard(accelerator::type);
+              const c10::Stream main = guard.getStream(device()), own = guard.getNewStream(device());
+              at::Tensor part;
+              hand_over(x, main, own);
+              {
+                const c10::StreamGuard on(own);
+                part = torch::gelu(torch::tanh(torch::linear(x, besides)));
+              }
+              hand_over(part, own, main);
+              at::Tensor h = torch::tanh(torch::linear(part, weight));
+              for (int i = 0; i < 3; ++i) h = torch::tanh(torch::gelu(torch::linear(h * part, weight)));
+              const at::Tensor loss = h.pow(2).mean();
+              if (destroys) accelerator::destroy(own);
+              return loss;
+            }};
+  }
+};
+
+TEST_P(DestroyedStream, IsItsOwnErrorIfBackwardNeedsItAndElseNone) {
+  const bool needed = GetParam();
+  bool destroys = false;
+  const auto make = [&] { return with_a_part_besides(needed, destroys); };
+  const Outcome expected = train(make, nullptr, {.steps = 2});
+  const Bytes budget = expected.level + (expected.peak - expected.level) * 7 / 10;
+  for (auto& [name, options] : regimes_) {
+    SCOPED_TRACE(name);
+    if (options.budget != no_limit) options.budget = budget;
+    Session session(options);
+    const auto steps = [&] {
+      std::string error;
+      try {
+        const auto wait = [&](int) { session.wait_for_plan(); };
+        EXPECT_EQ(difference(expected, train(make, &session, {.steps = 2, .after_step = wait})), "");
+      } catch (const std::exception& thrown) {
+        error = thrown.what();
+      }
+      return error;
+    };
+    for (int i = 0; i < 3; ++i) {
+      destroys = false;
+      EXPECT_EQ(steps(), "") << "undisturbed, " << i;
+      destroys = true;
+      const std::string error = steps();
+      if (needed) {
+        EXPECT_NE(error.find("was destroyed"), std::string::npos) << error;
+      } else {
+        EXPECT_EQ(error, "");
+      }
+    }
+    EXPECT_GT(session.summary().replays, 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Nodes, DestroyedStream, ::testing::Bool(),
+                         [](const auto& needed) { return needed.param ? "RunOnIt" : "DoNotRunOnIt"; });
 
 }  // namespace
 }  // namespace reprise::testing

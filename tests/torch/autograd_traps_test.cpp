@@ -36,6 +36,20 @@ struct ScaleInPlace : torch::autograd::Function<ScaleInPlace> {
   }
 };
 
+// Nodes that backward makes are numbered by the thread that it runs on, and sums of gradients are in the order of these
+// numbers: on a device, the order of a derivative of a derivative depends on that.
+class BackwardOnThisThread {
+ public:
+  BackwardOnThisThread() { state().set_multithreading_enabled(false); }
+  ~BackwardOnThisThread() { state().set_multithreading_enabled(before_); }
+  BackwardOnThisThread(const BackwardOnThisThread&) = delete;
+  BackwardOnThisThread& operator=(const BackwardOnThisThread&) = delete;
+
+ private:
+  static c10::AutogradState& state() { return c10::AutogradState::get_tls_state(); }
+  const bool before_ = state().get_multithreading_enabled();
+};
+
 const Traps autograd_traps({
     {"FunctionOfTheUser",
      [] {
@@ -131,6 +145,7 @@ const Traps autograd_traps({
      [] {
        const auto x = torch::randn({256}, torch::requires_grad());
        return [=] {
+         const BackwardOnThisThread here_too;
          auto y = torch::tanh(x * x) * torch::sigmoid(x);
          for (int i = 0; i < 2; ++i) y = torch::autograd::grad({y.sum()}, {x}, {}, true, true)[0];
          y.sum().backward();

@@ -2,14 +2,16 @@
 #include <gtest/gtest.h>
 
 #include "reprise/torch/session.h"
-#include "torch/meter.h"
+#include "torch/here.h"
 #include "torch/small_training.h"
 
 namespace reprise {
 using namespace internal;
 namespace {
 
+using testing::counted_here;
 using testing::difference;
+using testing::meter_here;
 using testing::SmallTraining;
 using testing::thrown_by;
 using testing::within;
@@ -38,32 +40,33 @@ void expect_consistent(const BudgetError& error, Bytes budget) {
 }
 
 TEST(BudgetErrorOfASession, IsExactForASingleAllocation) {
-  const Bytes live = meter::live();
+  const Bytes live = meter_here().live();
   Session session(within(live + 1_MiB));
   auto step = session.step();
-  const auto fits = torch::empty({(1 << 20) - 64}, torch::kByte);
-  EXPECT_EQ(meter::live(), live + 1_MiB) << "to the last byte";
+  const Bytes header = counted_here(512) - 512;
+  const auto fits = torch::empty({1_MiB - header}, torch::kByte);
+  EXPECT_EQ(meter_here().live(), live + 1_MiB) << "to the last byte";
   const auto error = thrown_by<BudgetError>([&] { (void)torch::empty({1}, torch::kByte); });
   ASSERT_TRUE(error.has_value());
   expect_consistent(*error, session.budget());
   EXPECT_EQ(error->facts().live, live + 1_MiB);
-  EXPECT_EQ(error->facts().requested, meter::counted(1));
+  EXPECT_EQ(error->facts().requested, counted_here(1));
 }
 
 TEST(BudgetErrorOfASession, IsThrownBeforeTheFirstByteOver) {
   SmallTraining training;
   for (const double share : {0.02, 0.05, 0.1, 0.15, 0.2}) {
     SCOPED_TRACE(share);
-    const Bytes budget = training.budget(share), before = meter::live();
+    const Bytes budget = training.budget(share), before = meter_here().live();
     Session session(within(budget));
-    meter::mark_peak();
+    meter_here().mark_peak();
     const auto error = refusal(session, training);
-    EXPECT_LE(meter::peak(), budget);
+    EXPECT_LE(meter_here().peak(), budget);
     EXPECT_LE(session.summary().peak, budget);
     if (share < 0.1) ASSERT_TRUE(error.has_value());
     if (error) expect_consistent(*error, budget);
     training.drop_gradients();
-    EXPECT_EQ(meter::live(), before);
+    EXPECT_EQ(meter_here().live(), before);
   }
 }
 

@@ -9,11 +9,14 @@
 
 #include "reprise/torch/checkpoint.h"
 #include "reprise/torch/session.h"
+#include "torch/here.h"
 #include "torch/known_periods.h"
 
 namespace reprise {
 using namespace internal;
 namespace {
+
+using testing::options_here;
 
 using at::Tensor;
 
@@ -144,8 +147,9 @@ void expect_flat(const std::function<void(int)>& step) {
 }
 
 TEST(ChangingSteps, MemoryStaysFlatWhenNoShapeComesAgain) {
+  REPRISE_ONLY_ON_CPU("the simulated accelerator remembers every shape");
   Net net;
-  SessionOptions options;
+  SessionOptions options = options_here();
   options.budget = 4 << 20;
   Session session(options);
   expect_flat([&](int i) {
@@ -157,8 +161,9 @@ TEST(ChangingSteps, MemoryStaysFlatWhenNoShapeComesAgain) {
 }
 
 TEST(ChangingSteps, MemoryStaysFlatWithoutABudget) {
+  REPRISE_ONLY_ON_CPU("the simulated accelerator remembers every shape");
   Net net;
-  Session session;
+  Session session(options_here());
   expect_flat([&](int i) {
     const auto step = session.step();
     net.loss(8 + i).backward();
@@ -167,6 +172,7 @@ TEST(ChangingSteps, MemoryStaysFlatWithoutABudget) {
 }
 
 TEST(ChangingSteps, MemoryStaysFlatInACheckpoint) {
+  REPRISE_ONLY_ON_CPU("the simulated accelerator remembers every shape");
   Net net;
   expect_flat([&](int i) {
     checkpoint([&](const Tensor& rows) { return net.loss(rows.size(0)); }, at::ones({8 + i})).backward();
@@ -176,7 +182,7 @@ TEST(ChangingSteps, MemoryStaysFlatInACheckpoint) {
 
 TEST(ChangingSteps, ShapesThatTakeTurnsAreMetAgain) {
   Net net;
-  SessionOptions options;
+  SessionOptions options = options_here();
   options.budget = 4 << 20;
   options.planning_time = std::chrono::milliseconds(0);
   Session session(options);
@@ -190,7 +196,7 @@ TEST(ChangingSteps, ShapesThatTakeTurnsAreMetAgain) {
 
 TEST(ChangingSteps, OnceTheyDifferOnlyWhatComesAgainIsPlanned) {
   Net net;
-  SessionOptions options;
+  SessionOptions options = options_here();
   options.budget = 4 << 20;
   options.planning_time = std::chrono::milliseconds(20);
   Session session(options);
@@ -214,7 +220,7 @@ TEST(ChangingSteps, OnceTheyDifferOnlyWhatComesAgainIsPlanned) {
 // ---- lists of tensors ----
 
 int traces_of(const std::function<Tensor(const Tensor&)>& forward) {
-  SessionOptions options;
+  SessionOptions options = options_here();
   options.budget = 64 << 20;
   options.planning_time = std::chrono::milliseconds(0);
   Session session(options);

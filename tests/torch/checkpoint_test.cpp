@@ -18,7 +18,7 @@
 
 #include "reprise/torch/checkpoint_sequential.h"
 #include "reprise/torch/session.h"
-#include "torch/meter.h"
+#include "torch/here.h"
 #include "torch/process.h"
 #include "torch/recordings.h"
 
@@ -26,19 +26,23 @@ namespace reprise {
 using namespace internal;
 namespace {
 
+using testing::meter_here;
+using testing::options_here;
+using testing::to_here;
+
 namespace nn = torch::nn;
 using torch::Tensor;
 using Tensors = std::vector<Tensor>;
 
 Tensor leaf(std::vector<float> numbers) {
-  return torch::tensor(numbers).requires_grad_(true);
+  return to_here(torch::tensor(numbers)).requires_grad_(true);
 }
 
 bool same_bits(const Tensor& a, const Tensor& b) {
   if (a.defined() != b.defined()) return false;
   if (!a.defined()) return true;
   if (a.sizes() != b.sizes() || a.scalar_type() != b.scalar_type()) return false;
-  const Tensor x = a.contiguous(), y = b.contiguous();
+  const Tensor x = a.contiguous().cpu(), y = b.contiguous().cpu();
   return std::memcmp(x.data_ptr(), y.data_ptr(), x.nbytes()) == 0;
 }
 
@@ -87,7 +91,7 @@ TEST(Checkpoint, HasTheGradientsThatEverybodyCanCheck) {
 
   const Tensor several = leaf({2, 3});
   checkpoint(square, several).sum().backward();
-  EXPECT_TRUE(several.grad().equal(torch::tensor({4.f, 6.f})));
+  EXPECT_TRUE(several.grad().equal(to_here(torch::tensor({4.f, 6.f}))));
 }
 
 TEST(Checkpoint, AHookOfALeafFiresOnce) {
@@ -119,32 +123,32 @@ TEST(Checkpoint, ForgetsWhatIsSavedInsideAndFreesEverythingAfterBackward) {
   for (int i = 0; i < 4; ++i) blocks.push_back(std::make_shared<Block>());
   const Tensor x = torch::randn({512, 64});
   const auto saved_by = [&](bool checkpointed) {
-    const Bytes before = meter::live();
+    const Bytes before = meter_here().live();
     Tensor y = x;
     for (const auto& block : blocks)
       y = run(
           checkpointed, [&](const Tensor& z) { return block->forward(z); }, y);
-    const Bytes held = meter::live() - before;
+    const Bytes held = meter_here().live() - before;
     y.sum().backward();
     return held;
   };
   const Bytes plain = saved_by(false);
   for (const auto& block : blocks) block->zero_grad(false);
-  const Bytes before = meter::live();
+  const Bytes before = meter_here().live();
   const Bytes forgotten = saved_by(true);
   EXPECT_LT(forgotten, plain / 3);
-  EXPECT_EQ(meter::live(), before);
+  EXPECT_EQ(meter_here().live(), before);
   EXPECT_TRUE(process().recordings().all().empty());
 }
 
 TEST(Checkpoint, FreesEverythingWhenTheGraphIsDropped) {
   const Tensor x = torch::randn({64, 64}).requires_grad_(true);
-  const Bytes before = meter::live();
+  const Bytes before = meter_here().live();
   {
     const Tensor y = checkpoint([](const Tensor& z) { return z.exp().tanh().sum(); }, x);
     EXPECT_EQ(process().recordings().all().size(), 1u);
   }
-  EXPECT_EQ(meter::live(), before);
+  EXPECT_EQ(meter_here().live(), before);
   EXPECT_TRUE(process().recordings().all().empty());
 }
 
@@ -206,7 +210,7 @@ TEST(Checkpoint, TakesAndGivesWhateverTheFunctionDoes) {
 
 TEST(Checkpoint, NothingToDifferentiateLeavesNothingBehind) {
   const Tensor x = torch::randn({32, 32});
-  const Bytes before = meter::live();
+  const Bytes before = meter_here().live();
   {
     const Tensor y = checkpoint([](const Tensor& z) { return z.exp().tanh().sum(); }, x);
     EXPECT_FALSE(y.requires_grad());
@@ -219,7 +223,7 @@ TEST(Checkpoint, NothingToDifferentiateLeavesNothingBehind) {
     EXPECT_FALSE(y.requires_grad());
     EXPECT_TRUE(process().recordings().all().empty());
   }
-  EXPECT_EQ(meter::live(), before);
+  EXPECT_EQ(meter_here().live(), before);
 }
 
 TEST(Checkpoint, CapturedParametersGetTheirGradientsAndFrozenOnesNone) {
@@ -381,6 +385,7 @@ TEST(Checkpoint, AnOutputMayBeWrittenAfterwards) {
 }
 
 TEST(Checkpoint, AutocastIsAsWithoutIt) {
+  REPRISE_ONLY_ON_CPU("autocast of the CPU");
   expect_same([](bool on) {
     nn::Linear linear(32, 32);
     const Tensor x = torch::randn({8, 32}).requires_grad_(true);
@@ -398,7 +403,7 @@ TEST(Checkpoint, AutocastIsAsWithoutIt) {
 
 TEST(Checkpoint, AFunctionThatThrowsLeavesEverythingAsItWas) {
   const Tensor x = torch::randn({16, 16}).requires_grad_(true);
-  const Bytes before = meter::live();
+  const Bytes before = meter_here().live();
   struct Thrown {};
   for (int i = 0; i < 3; ++i) {
     EXPECT_THROW(checkpoint(
@@ -409,7 +414,7 @@ TEST(Checkpoint, AFunctionThatThrowsLeavesEverythingAsItWas) {
                      },
                      x),
                  Thrown);
-    EXPECT_EQ(meter::live(), before);
+    EXPECT_EQ(meter_here().live(), before);
     EXPECT_TRUE(process().recordings().all().empty());
   }
   checkpoint([](const Tensor& z) { return z.exp().tanh().sum(); }, x).backward();
@@ -560,13 +565,16 @@ TEST(Checkpoint, WorksInsideASessionWithAndWithoutABudget) {
   const Tensors plain = step(false);
   Bytes peak = 0;
   {
-    Session measuring;
+    Session measuring(options_here());
     const auto open = measuring.step();
     (void)step(false);
     peak = measuring.summary().peak_last_step;
   }
   for (const Bytes budget : {no_limit, peak, peak * 8 / 10, peak * 7 / 10}) {
-    Session session({.budget = budget, .planning_time = std::chrono::milliseconds(200)});
+    SessionOptions options = options_here();
+    options.budget = budget;
+    options.planning_time = std::chrono::milliseconds(200);
+    Session session(options);
     for (int i = 0; i < 4; ++i) {
       const auto open = session.step();
       const Tensors gradients = step(true);

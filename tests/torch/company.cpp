@@ -3,14 +3,13 @@
 #include <optional>
 #include <vector>
 
-#include "torch/meter.h"
+#include "torch/here.h"
 
 namespace reprise::testing {
-using namespace internal;
 namespace {
 
 SessionOptions options_of_company() {
-  SessionOptions options;
+  SessionOptions options = options_here();
   options.forget_everything = true;
   options.verify = Verify::always;
   options.planning_time = std::chrono::milliseconds(0);
@@ -54,14 +53,14 @@ Bytes Company::needs() {
     std::uint64_t wanted = rounds_;
     for (int warm = 0; warm < 2; ++warm) {  // LibTorch keeps some things that it makes on first use
       wanted += 4 * kinds;
-      meter::mark_peak();
+      meter_here().mark_peak();
       come();
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return rounds_ >= wanted; });
       lock.unlock();
       go();
     }
-    return meter::peak() - meter::live();
+    return meter_here().peak() - meter_here().live();
   }();
   return most + most / 4;
 }

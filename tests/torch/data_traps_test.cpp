@@ -1,4 +1,5 @@
 // Where data comes from and what shape it is in: filled by hand, borrowed, indexed, complex, overlapping, empty.
+#include "torch/here.h"
 #include "torch/trap.h"
 
 namespace reprise::testing {
@@ -20,7 +21,8 @@ const Traps data_traps({
          torch::sigmoid(torch::tanh(linear(x * 0.1))).sum().backward();
          return gradients(*linear);
        };
-     }},
+     },
+     1, false, false, "the host cannot write its memory"},
     {"EmptyTensorFilledThroughAPointer",
      [] {
        nn::Linear linear(16, 16);
@@ -31,7 +33,8 @@ const Traps data_traps({
          torch::sigmoid(torch::tanh(linear(x * 1.5)) * torch::cos(x)).sum().backward();
          return gradients(*linear);
        };
-     }},
+     },
+     1, false, false, "the host cannot write its memory"},
     {"FactoriesFilledThroughAPointer",
      [] {
        nn::Linear linear(16, 16);
@@ -46,12 +49,13 @@ const Traps data_traps({
          h.sum().backward();
          return gradients(*linear);
        };
-     }},
+     },
+     1, false, false, "the host cannot write its memory"},
     {"TensorFromAList",
      [] {
        nn::Linear linear(4, 4);
        return [=]() mutable {
-         const auto x = torch::tensor({{1.f, 2.f, 3.f, 4.f}, {5.f, 6.f, 7.f, 8.f}});
+         const auto x = to_here(torch::tensor({{1.f, 2.f, 3.f, 4.f}, {5.f, 6.f, 7.f, 8.f}}));
          torch::tanh(linear(x * 0.1) * torch::cos(x * 2)).sum().backward();
          return gradients(*linear);
        };
@@ -65,7 +69,8 @@ const Traps data_traps({
          torch::tanh(torch::sigmoid(linear(x)) * x).sum().backward();
          return gradients(*linear);
        };
-     }},
+     },
+     1, false, false, "memory of the host"},
     {"MemoryOfTheUserIsWrittenByAnOperator",
      [] {
        nn::Linear linear(16, 16);
@@ -78,7 +83,8 @@ const Traps data_traps({
          loss.backward();
          return gradients(*linear, {x.clone()});
        };
-     }},
+     },
+     1, false, false, "memory of the host"},
     {"ComplexNumbersAndTheirConjugateViews",
      [] {
        const auto p = torch::randn({24, 24}, torch::dtype(torch::kComplexFloat)).requires_grad_(true);
@@ -139,8 +145,8 @@ const Traps data_traps({
          auto e = torch::stack({c, h}).gather(2, where.expand({2, 32, 16}));
          e = e.masked_fill(e < 0, 0.1);
          e = e.index_put({torch::tensor({0}), torch::tensor({1})}, torch::ones({16}));
-         e = e *
-             e.scatter_add(2, where.expand({2, 32, 16}), e).index_add(1, torch::tensor({3}), torch::ones({2, 1, 16}));
+         const auto third = to_here(torch::tensor({3}));
+         e = e * e.scatter_add(2, where.expand({2, 32, 16}), e).index_add(1, third, torch::ones({2, 1, 16}));
          torch::logsumexp(e, -1).sum().backward();
          return gradients(*linear);
        };
@@ -270,7 +276,8 @@ const Traps data_traps({
          torch::exp(torch::tanh(at::_sparse_mm(sparse, torch::sigmoid(linear(x))))).sum().backward();
          return gradients(*linear);
        };
-     }},
+     },
+     1, false, false, "the simulated one has no sparse tensors"},
 });
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Memory that the program frees while its storage lives on: as fully_shard does with the parameters of each layer, for
 // good, and to have more of it.
+#include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/native/Resize.h>
 #include <ATen/record_function.h>
 
@@ -16,20 +17,39 @@ namespace {
 namespace nn = torch::nn;
 
 void resize(const at::Tensor& tensor, std::size_t bytes) {
-  at::native::resize_bytes_cpu(tensor.storage().unsafeGetStorageImpl(), bytes);
+  if (tensor.is_cpu()) {
+    at::native::resize_bytes_cpu(tensor.storage().unsafeGetStorageImpl(), bytes);
+  } else {
+    at::detail::getPrivateUse1Hooks().resizePrivateUse1Bytes(tensor.storage(), bytes);
+  }
+}
+
+std::string bits_of(const at::Tensor& tensor) {
+  const at::Tensor on_host = tensor.cpu();
+  return {static_cast<const char*>(on_host.const_data_ptr()), on_host.nbytes()};
+}
+
+// As a library does it: below autograd, and not as an operator of the program's.
+void write(const at::Tensor& tensor, const std::string& bits) {
+  if (tensor.is_cpu()) {
+    std::memcpy(tensor.storage().mutable_data(), bits.data(), bits.size());
+    return;
+  }
+  const at::AutoDispatchBelowADInplaceOrView below;
+  const at::RecordFunctionGuard unseen(false);
+  tensor.copy_(at::from_blob(const_cast<char*>(bits.data()), tensor.sizes(), tensor.scalar_type()));
 }
 
 // A tensor whose contents are there only at times. No version counter sees it go and come.
 class Gathered {
  public:
   explicit Gathered(const at::Tensor& contents)
-      : bits_(static_cast<const char*>(contents.const_data_ptr()), contents.nbytes()),
-        tensor_(contents.clone().requires_grad_()) {}
+      : bits_(bits_of(contents)), tensor_(contents.clone().requires_grad_()) {}
 
   [[nodiscard]] const at::Tensor& tensor() const { return tensor_; }
   void gather() const {
     if (tensor_.storage().nbytes() == 0) resize(tensor_, bits_.size());
-    std::memcpy(tensor_.storage().mutable_data(), bits_.data(), bits_.size());
+    write(tensor_, bits_);
   }
   void free() const { resize(tensor_, 0); }
 

@@ -136,7 +136,8 @@ const Traps hook_traps({
          (torch::exp(k) * h).sum().backward();
          return gradients(*one);
        };
-     }},
+     },
+     1, false, false, "an index out of range is found by a kernel, later"},
     {"BackwardThrowsInAFunctionOfTheUserAndTheGraphIsUsedAgain",
      [] {
        nn::Linear one(32, 64);

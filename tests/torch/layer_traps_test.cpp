@@ -143,7 +143,8 @@ const Traps layer_traps({
        });
        work.keeps_graph = true;  // sparse gradients hold on to the indices, which are a copy if they were rebuilt
        return work;
-     }},
+     },
+     1, false, false, "the simulated one has no sparse tensors"},
     {"EmbeddingBags",
      [] {
        nn::EmbeddingBag bag(nn::EmbeddingBagOptions(20, 16).mode(torch::kMax));
@@ -237,7 +238,8 @@ const Traps layer_traps({
          torch::tanh(y * scale.view({1, 8, 1, 1})).sum().backward();
          return Tensors{scale.grad()};
        };
-     }},
+     },
+     1, false, false, "a layout of the CPU"},
     {"Losses",
      [] {
        nn::Linear linear(16, 10);

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "reprise/torch/session.h"
-#include "torch/meter.h"
+#include "torch/here.h"
 #include "torch/small_training.h"
 
 namespace reprise {
@@ -16,6 +16,7 @@ namespace nn = torch::nn;
 using testing::difference;
 using testing::forgetting_everything;
 using testing::gradients;
+using testing::meter_here;
 using testing::Snapshot;
 using testing::snapshots;
 using testing::thrown_by;
@@ -36,11 +37,9 @@ class Limits : public ::testing::Test {
     return results;
   }
 
-  void write_behind(const at::Tensor& h) { h.data_ptr<float>()[3] = 5; }
-
   std::vector<Snapshot> step_with_a_write_behind(Session* told) {
     const auto h = linear_(input());
-    write_behind(h);
+    testing::write_behind(h, 3, 5);
     if (told) told->touched(h);
     return backward(loss_of(h));
   }
@@ -136,7 +135,7 @@ TEST_F(Limits, AWriteIntoAnInputIsExactOrAnErrorIfTheSessionIsTold) {
   const auto run = [&](Session* told) {
     const auto x = torch::ones({64, 16});
     auto value = torch::tanh(torch::sigmoid(linear_(x * 2) + x)).sum();
-    x.data_ptr<float>()[7] = 3;
+    testing::write_behind(x, 7, 3);
     if (told) told->touched(x);
     value = value + torch::tanh(torch::cos(linear_(x * 3) - x)).sum();
     return backward(value);
@@ -187,7 +186,7 @@ TEST_F(Limits, VerifyCountsWhatItCompares) {
 // ---- while nobody records ------------------------------------------------------------------------------------------
 
 TEST_F(Limits, AnInputThatChangesAfterTheStepIsNamed) {
-  const Bytes before = meter::live();
+  const Bytes before = meter_here().live();
   Session session(forgetting_everything());
   {
     at::Tensor value;
@@ -199,7 +198,7 @@ TEST_F(Limits, AnInputThatChangesAfterTheStepIsNamed) {
     expect_names_the_bias(thrown_by<ChangedInputError>([&] { value.backward(); }));
   }
   expect_goes_on(session);
-  EXPECT_EQ(meter::live(), before);
+  EXPECT_EQ(meter_here().live(), before);
 }
 
 TEST_F(Limits, AnInputThatChangesBetweenTwoStepsIsNamed) {

@@ -62,7 +62,8 @@ const Traps mode_traps({
          loss.backward();
          return gradients(*model, {loss.detach()});
        };
-     }},
+     },
+     1, false, false, "autocast of the CPU"},
     {"AutocastKeepsCastWeightsForTheSecondUse",
      [] {
        auto model = normalized_model();
@@ -75,7 +76,8 @@ const Traps mode_traps({
          (one + two).backward();
          return gradients(*model);
        };
-     }},
+     },
+     1, false, false, "autocast of the CPU"},
     {"AutocastIsSwitchedOffInside",
      [] {
        auto model = normalized_model();
@@ -92,7 +94,8 @@ const Traps mode_traps({
          model->forward(h).to(torch::kFloat).pow(2).mean().backward();
          return gradients(*model, gradients(*precise));
        };
-     }},
+     },
+     1, false, false, "autocast of the CPU"},
     {"ParametersInBfloat16",
      [] {
        auto model = normalized_model();

@@ -4,7 +4,6 @@
 // LibTorch as it is; thread.supp says what that means. So they are small, use tensors alone, and leave nothing to
 // chance: whatever they compute is compared with what one thread computes without a session.
 #include <ATen/ATen.h>
-#include <ATen/CPUGeneratorImpl.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -16,11 +15,16 @@
 #include <vector>
 
 #include "reprise/torch/session.h"
-#include "torch/meter.h"
+#include "torch/here.h"
 
 namespace reprise {
 using namespace internal;
 namespace {
+
+using testing::counted_here;
+using testing::generator_here;
+using testing::meter_here;
+using testing::options_here;
 
 using at::Tensor;
 
@@ -28,16 +32,16 @@ using at::Tensor;
 class Tower {
  public:
   Tower(std::uint64_t seed, int layers) : layers_(layers) {
-    auto generator = at::detail::createCPUGenerator(seed);
+    auto generator = generator_here(seed);
     x_ = at::randn({48, 24}, generator);
     weight_ = (at::randn({24, 24}, generator) * 0.2).requires_grad_(true);
     loss().backward();
     expected_ = weight_.grad();
     drop_gradient();
-    const Bytes level = meter::live();
-    meter::mark_peak();
+    const Bytes level = meter_here().live();
+    meter_here().mark_peak();
     loss().backward();
-    needs_ = meter::peak() - level;
+    needs_ = meter_here().peak() - level;
     drop_gradient();
   }
 
@@ -94,15 +98,15 @@ class Beside {
 };
 
 SessionOptions forgetting() {
-  SessionOptions options;
+  SessionOptions options = options_here();
   options.planning_time = std::chrono::milliseconds(0);
   options.forget_everything = true;
   return options;
 }
 
 SessionOptions with_budget(Bytes room, int planning = 0) {
-  SessionOptions options;
-  options.budget = meter::live() + room;
+  SessionOptions options = options_here();
+  options.budget = meter_here().live() + room;
   options.planning_time = std::chrono::milliseconds(planning);
   return options;
 }
@@ -206,7 +210,7 @@ TEST(OverlapThread, ThreadsComeAndGoWithAStepEach) {
 TEST(OverlapThread, ALoaderThatDrawsAndAllocatesPressesTheTraining) {
   Tower tower(5, 24);
   constexpr int rows = 64;
-  const Bytes own = 4 * meter::counted(rows * rows * sizeof(float));
+  const Bytes own = 4 * counted_here(rows * rows * sizeof(float));
   Session session(with_budget(share(tower.needs(), 0.8) + own));
   const Beside loader([] {
     std::vector<Tensor> batches;
@@ -237,7 +241,7 @@ TEST(OverlapThread, ASamplerAllocatesUnderTheLockOfTheGeneratorWhileTrainingDraw
   constexpr int rows = 5000;
   const Tensor ones = at::ones({64, 64}), weights = at::rand({rows});
   Tower tower(6, 24);
-  const Bytes own = 3 * meter::counted(rows * sizeof(float)), masks = 3 * meter::counted(ones.nbytes());
+  const Bytes own = 3 * counted_here(rows * sizeof(float)), masks = 3 * counted_here(ones.nbytes());
   Session session(with_budget(share(tower.needs(), 0.5) + own / 2 + masks));
   const Beside sampler([&] {
     try {
@@ -311,7 +315,7 @@ TEST(OverlapThread, ASessionIsAskedByAnotherThreadWhileItsStepsRun) {
 
 TEST(OverlapThread, TheBudgetIsChangedByAnotherThreadWhileStepsRun) {
   Tower tower(12, 16);
-  const Bytes level = meter::live();
+  const Bytes level = meter_here().live();
   Session session(with_budget(2 * tower.needs(), 20));
   const Beside owner([&] {
     for (const double part : {2.0, 1.5, 1.2}) session.budget(level + share(tower.needs(), part));

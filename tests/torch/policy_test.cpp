@@ -9,13 +9,14 @@
 #include <set>
 
 #include "reprise/torch/session.h"
-#include "torch/meter.h"
+#include "torch/here.h"
 #include "torch/small_training.h"
 
 namespace reprise {
 using namespace internal;
 namespace {
 
+using testing::meter_here;
 using testing::SmallTraining;
 using testing::thrown_by;
 using testing::within;
@@ -164,7 +165,7 @@ TEST(Policies, WhatIsForgottenIsNotHeldUntilBackwardAsksForIt) {
     training.drop_gradients();
     const auto step = session.step();
     const at::Tensor loss = training.loss();
-    held[forget] = meter::live() - training.level();
+    held[forget] = meter_here().live() - training.level();
     loss.backward();
   }
   EXPECT_LT(held[1], held[0] / 4);

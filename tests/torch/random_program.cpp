@@ -156,10 +156,9 @@ Program without_leaf(const Program& program, std::size_t number) {
 
 // ---- running them --------------------------------------------------------------------------------------------------
 
-Machine::Machine(const Program& program, bool checkpoints, c10::Device device)
+Machine::Machine(const Program& program, bool checkpoints)
     : program_(program), checkpoints_(checkpoints), uses_(program.types.size()) {
-  for (const Leaf& leaf : program.leaves)
-    leaves_.push_back(make_leaf(leaf).detach().to(device).requires_grad_(leaf.gradient));
+  for (const Leaf& leaf : program.leaves) leaves_.push_back(make_leaf(leaf));
   count_uses(program.operations, uses_);
   for (const int tensor : program.held) ++uses_[tensor];
 }

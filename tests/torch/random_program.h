@@ -85,9 +85,8 @@ struct Program {
 // Of a program, with leaves from the generator.
 class Machine {
  public:
-  // checkpoints: those of the program are calls of reprise::checkpoint(), or else only of the function. Leaves have the
-  // same contents on all devices.
-  Machine(const Program&, bool checkpoints, c10::Device = c10::Device(c10::DeviceType::CPU));
+  // checkpoints: those of the program are calls of reprise::checkpoint(), or else only of the function.
+  Machine(const Program&, bool checkpoints);
   // Once from the start to the end; may be called again.
   void step();
   // Lets go of the tensors of the last step.

@@ -4,8 +4,8 @@
 //   REPRISE_PROGRAMS=100000 reprise_torch_tests --gtest_filter='RandomPrograms.*'  as many as you like
 //   REPRISE_SEED=17 reprise_torch_tests --gtest_filter='RandomPrograms.First'      exactly one, said in words
 //
-// REPRISE_LONG=1 makes it 40000.
-// A failure says the seed and the last command, with the program made as small as it still fails.
+// REPRISE_LONG=1 makes it 40000. reprise_tests_on_device has the same programs on the simulated accelerator, 100 and
+// 2000 of them. A failure says the seed and the last command, with the program made as small as it still fails.
 #include "torch/random_program.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 #include <sstream>
 
 #include "reprise/torch/session.h"
-#include "torch/meter.h"
+#include "torch/here.h"
 #include "torch/process.h"
 #include "torch/recordings.h"
 
@@ -33,6 +33,8 @@ using testing::difference;
 using testing::generator_snapshot;
 using testing::Machine;
 using testing::make_program;
+using testing::meter_here;
+using testing::options_here;
 using testing::Program;
 using testing::Snapshot;
 using testing::snapshots;
@@ -44,7 +46,7 @@ using testing::text_of;
 struct Regime {
   bool session = false;
   bool checkpoints = false;
-  SessionOptions options;
+  SessionOptions options = options_here();
   double share = 0;           // if not zero, the budget is level + share * (plain peak - level)
   bool build_inside = false;  // the leaves are made inside the first step
   bool policy = false;        // one that is drawn from the seed, too
@@ -132,19 +134,19 @@ void take(Outcome& outcome, const Machine& machine) {
 void run_step(Machine& machine, Session* session, Outcome& outcome) {
   std::optional<Step> step;
   if (session) step = session->step();
-  meter::mark_peak();
+  meter_here().mark_peak();
   try {
     machine.step();
   } catch (...) {
-    outcome.peak = std::max(outcome.peak, meter::peak());
+    outcome.peak = std::max(outcome.peak, meter_here().peak());
     throw;
   }
-  outcome.peak = std::max(outcome.peak, meter::peak());
+  outcome.peak = std::max(outcome.peak, meter_here().peak());
 }
 
 // plain: what the budget is a share of; nullptr: without a budget.
 void run_steps(const Program& program, const Regime& regime, const Outcome* plain, Session* session, Outcome& outcome) {
-  const Bytes before = meter::live();
+  const Bytes before = meter_here().live();
   torch::manual_seed(program.seed);
   std::optional<Machine> machine;
   {
@@ -152,7 +154,7 @@ void run_steps(const Program& program, const Regime& regime, const Outcome* plai
     if (regime.build_inside && session) step = session->step();
     machine.emplace(program, regime.checkpoints);
   }
-  outcome.level = meter::live();
+  outcome.level = meter_here().live();
   if (session && plain && regime.share > 0) {
     const auto activations = static_cast<double>(plain->peak - plain->level);
     session->budget(outcome.budget = outcome.level + static_cast<Bytes>(regime.share * activations));
@@ -161,7 +163,7 @@ void run_steps(const Program& program, const Regime& regime, const Outcome* plai
     run_step(*machine, session, outcome);
     take(outcome, *machine);
     machine->drop();
-    outcome.kept = meter::live() - before;
+    outcome.kept = meter_here().live() - before;
     if (session) {
       session->wait_for_plan();
       outcome.summary = session->summary();
@@ -171,7 +173,7 @@ void run_steps(const Program& program, const Regime& regime, const Outcome* plai
 
 Outcome run(const Program& program, const Regime& regime, const Outcome* plain, Session* session) {
   Outcome outcome;
-  const Bytes before = meter::live();
+  const Bytes before = meter_here().live();
   try {
     run_steps(program, regime, plain, session, outcome);
   } catch (const BudgetError& error) {
@@ -184,8 +186,11 @@ Outcome run(const Program& program, const Regime& regime, const Outcome* plain, 
     outcome.error = text_of(error);
   }
   // An engine that was interrupted has unfinished tasks, with gradients, until the next backward of the thread.
-  if (!outcome.error.empty()) torch::ones({1}, torch::requires_grad()).backward();
-  outcome.leaked = meter::live() - before;
+  if (!outcome.error.empty()) {
+    testing::settle_here();
+    torch::ones({1}, torch::requires_grad()).backward();
+  }
+  outcome.leaked = meter_here().live() - before;
   return outcome;
 }
 
@@ -347,10 +352,17 @@ class SayingSeeds {
 // ---- the tests -----------------------------------------------------------------------------------------------------
 
 #ifdef REPRISE_SANITIZED
-constexpr std::uint64_t usual_programs = 200;
+constexpr std::uint64_t few = 200, many = 4000;
 #else
-constexpr std::uint64_t usual_programs = 2000;
+constexpr std::uint64_t few = 2000, many = 40000;
 #endif
+constexpr std::uint64_t few_on_device = 100, many_on_device = 2000;
+
+std::uint64_t usual_programs() {
+  const bool long_run = std::getenv("REPRISE_LONG") != nullptr;
+  if (!testing::here().is_cpu()) return long_run ? many_on_device : few_on_device;
+  return long_run ? many : few;
+}
 
 void check(std::uint64_t seed, Count& count, bool said) {
   current_seed = static_cast<std::sig_atomic_t>(seed);
@@ -384,8 +396,7 @@ void check_quarter(std::uint64_t quarter) {
     if (quarter > 0) GTEST_SKIP() << "one seed is asked for";
     return check(*seed, count, true);
   }
-  const std::uint64_t usual = std::getenv("REPRISE_LONG") ? 20 * usual_programs : usual_programs;
-  const std::uint64_t all = from_environment("REPRISE_PROGRAMS").value_or(usual);
+  const std::uint64_t all = from_environment("REPRISE_PROGRAMS").value_or(usual_programs());
   for (std::uint64_t seed = all * quarter / 4; seed < all * (quarter + 1) / 4; ++seed) check(seed, count, false);
   std::cout << "[ programs ] " << count.programs << " of " << count.operators / std::max(count.programs, 1)
             << " operators, " << count.throwing << " runs that throw, " << count.cyclic << " that leak plainly, "

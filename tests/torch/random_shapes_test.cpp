@@ -14,7 +14,7 @@
 #include <sstream>
 
 #include "reprise/torch/session.h"
-#include "torch/meter.h"
+#include "torch/here.h"
 #include "torch/process.h"
 #include "torch/random_program.h"
 #include "torch/recordings.h"
@@ -24,6 +24,8 @@ using namespace internal;
 namespace {
 
 using testing::Machine;
+using testing::meter_here;
+using testing::options_here;
 using testing::Program;
 using testing::Snapshot;
 
@@ -47,7 +49,7 @@ Course draw_course(std::uint64_t seed) {
   const double drawn = 0.01 * number(101);
   course.share = 1 - 0.4 * drawn * drawn * drawn;  // rather a wide one than a tight one
   course.planned = number(2) == 0;
-  course.repeats = course.planned && number(2) == 0;
+  course.repeats = course.planned && number(2) == 0 && testing::here().is_cpu();  // a copy of the process has no others
   return course;
 }
 
@@ -69,10 +71,10 @@ void run_steps(const std::vector<Program>& programs, const Course& course, Sessi
   torch::manual_seed(programs[0].seed);
   for (const Program& program : programs) {
     Machine machine(program, false);
-    const Bytes level = meter::live();
-    meter::mark_peak();
+    const Bytes level = meter_here().live();
+    meter_here().mark_peak();
     run_step(machine, session, course.repeats);
-    const Bytes peak = session ? session->summary().peak_last_step : meter::peak();
+    const Bytes peak = session ? session->summary().peak_last_step : meter_here().peak();
     outcome.peak = std::max(outcome.peak, peak);
     outcome.share =
         std::max(outcome.share, level + static_cast<Bytes>(course.share * static_cast<double>(peak - level)));
@@ -85,7 +87,7 @@ void run_steps(const std::vector<Program>& programs, const Course& course, Sessi
 
 Outcome run(const std::vector<Program>& programs, const Course& course, Session* session) {
   Outcome outcome;
-  const Bytes before = meter::live();
+  const Bytes before = meter_here().live();
   try {
     run_steps(programs, course, session, outcome);
   } catch (const BudgetError& error) {
@@ -95,8 +97,11 @@ Outcome run(const std::vector<Program>& programs, const Course& course, Session*
     outcome.error = testing::text_of(error);
   }
   // An engine that was interrupted has unfinished tasks, with gradients, until the next backward of the thread.
-  if (!outcome.error.empty()) torch::ones({1}, torch::requires_grad()).backward();
-  outcome.leaked = meter::live() - before;
+  if (!outcome.error.empty()) {
+    testing::settle_here();
+    torch::ones({1}, torch::requires_grad()).backward();
+  }
+  outcome.leaked = meter_here().live() - before;
   return outcome;
 }
 
@@ -114,7 +119,7 @@ std::string complaint(std::uint64_t seed, Count& count) {
   ++count.programs;
   // What LibTorch itself refuses at one of the sizes, or never frees, has tests of its own (random_program_test.cpp).
   if (!plain.error.empty() || plain.leaked != 0) return ++count.skipped, "";
-  SessionOptions options;
+  SessionOptions options = options_here();
   options.budget = plain.share;
   options.planning_time = std::chrono::milliseconds(course.planned ? 3 : 0);
   options.planning_share = std::numeric_limits<double>::infinity();

@@ -1,6 +1,7 @@
 // Random numbers: replaying must draw the same ones again and leave every generator where it was.
 #include <ATen/CPUGeneratorImpl.h>
 
+#include "torch/here.h"
 #include "torch/trap.h"
 
 namespace reprise::testing {
@@ -48,13 +49,14 @@ const Traps random_traps({
          h.sum().backward();
          return gradients(*linear, {torch::randn({3})});
        };
-     }},
+     },
+     1, false, false, "how the CPU's generator draws"},
     {"GeneratorOfTheUser",
      [] {
        nn::Linear linear(32, 64);
        const auto x = torch::randn({96, 32});
        auto front = layers(32);
-       auto generator = at::detail::createCPUGenerator(11);
+       auto generator = generator_here(11);
        return [=]() mutable {
          const auto h = torch::tanh(linear(front->forward(x)) * torch::empty({96, 64}).bernoulli_(0.7, generator));
          const auto k = h * at::rand({96, 64}, generator);
@@ -70,7 +72,7 @@ const Traps random_traps({
        return [=]() mutable {
          at::Tensor h;
          {
-           auto generator = at::detail::createCPUGenerator(12);
+           auto generator = generator_here(12);
            h = torch::tanh(linear(front->forward(x)) * torch::empty({96, 64}).bernoulli_(0.7, generator));
            h = torch::exp(h * at::rand({96, 64}, generator));
          }

@@ -11,12 +11,14 @@
 #include "reprise/torch/session_report.h"
 #include "reprise/trace/files.h"
 #include "support/temporary_folder.h"
+#include "torch/here.h"
 #include "torch/small_training.h"
 
 namespace reprise {
 namespace {
 
 using testing::difference;
+using testing::options_here;
 using testing::SmallTraining;
 using testing::TemporaryFolder;
 using testing::within;
@@ -63,7 +65,7 @@ std::size_t files_in(const TemporaryFolder& folder) {
 
 TEST(SessionTrace, IsThereAfterACompleteStepAndPassesTheCheck) {
   SmallTraining training;
-  Session session;
+  Session session(options_here());
   EXPECT_EQ(session.trace(), std::nullopt);
   train(session, training);
   const std::optional<Trace> trace = session.trace();
@@ -76,7 +78,7 @@ TEST(SessionTrace, IsThereAfterACompleteStepAndPassesTheCheck) {
 
 TEST(SessionTrace, HasThePeakOfThePlainRun) {
   SmallTraining training;
-  Session session;
+  Session session(options_here());
   train(session, training);
   const Trace trace = session.trace().value();
   const Simulation kept = simulate(trace, keep_everything(trace), {.check_budget = false});
@@ -88,7 +90,7 @@ TEST(SessionTrace, HasThePeakOfThePlainRun) {
 
 TEST(SessionTrace, NamesTheModulesOfOperatorsThatReadTheirParameters) {
   SmallTraining training;
-  Session session;
+  Session session(options_here());
   session.label_modules(*training.model());
   train(session, training);
   std::set<std::string> modules;
@@ -98,7 +100,7 @@ TEST(SessionTrace, NamesTheModulesOfOperatorsThatReadTheirParameters) {
 
 TEST(SessionReport, IsAPageAboutTheLastStep) {
   SmallTraining training;
-  Session session;
+  Session session(options_here());
   const TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "page.html";
   EXPECT_THROW(write_report(path, session), BadInput);
@@ -143,7 +145,7 @@ TEST(SessionTrace, HasThePlanThatIsFollowedBesideIt) {
 
 TEST(SessionTrace, CanBePlannedAndSaved) {
   SmallTraining training;
-  Session session;
+  Session session(options_here());
   train(session, training);
   const Trace trace = session.trace().value();
   const PlanResult result = planned(trace, training.budget(0.6));

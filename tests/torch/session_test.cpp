@@ -6,7 +6,7 @@
 #include <cmath>
 #include <optional>
 
-#include "torch/meter.h"
+#include "torch/here.h"
 #include "torch/small_training.h"
 
 namespace reprise {
@@ -14,13 +14,15 @@ using namespace internal;
 namespace {
 
 using testing::difference;
+using testing::meter_here;
+using testing::options_here;
 using testing::SmallTraining;
 using testing::within;
 
 TEST(Session, WithoutALimitForgetsNothingAndCostsNoBytes) {
   SmallTraining training;
   const Bytes peak = training.peak();
-  Session session;
+  Session session(options_here());
   EXPECT_EQ(session.budget(), no_limit);
   {
     auto step = session.step();
@@ -39,11 +41,11 @@ TEST(Session, KeepsLiveBytesWithinItsBudgetAndGradientsToTheBit) {
   for (const double share : {0.9, 0.7, 0.5}) {
     SCOPED_TRACE(share);
     Session session(within(training.budget(share)));
-    meter::mark_peak();
+    meter_here().mark_peak();
     {
       auto step = session.step();
       EXPECT_EQ(difference(training.expected(), training.step()), "");
-      EXPECT_LE(meter::peak(), session.budget());
+      EXPECT_LE(meter_here().peak(), session.budget());
     }
     const Summary summary = session.summary();
     EXPECT_LE(summary.peak_last_step, session.budget());
@@ -56,7 +58,7 @@ TEST(Session, KeepsLiveBytesWithinItsBudgetAndGradientsToTheBit) {
 TEST(Session, LeavesNothingBehind) {
   SmallTraining training;
   (void)training.peak();
-  const Bytes before = meter::live();
+  const Bytes before = meter_here().live();
   {
     Session session(within(training.budget(0.6)));
     for (int i = 0; i < 3; ++i) {
@@ -65,10 +67,10 @@ TEST(Session, LeavesNothingBehind) {
         (void)training.step();
         training.drop_gradients();
       }
-      EXPECT_EQ(meter::live(), before) << "after step " << i;
+      EXPECT_EQ(meter_here().live(), before) << "after step " << i;
     }
   }
-  EXPECT_EQ(meter::live(), before);
+  EXPECT_EQ(meter_here().live(), before);
 }
 
 TEST(Session, LimitsNothingBetweenSteps) {
@@ -92,6 +94,7 @@ TEST(Session, HasNoNegativeBudget) {
 }
 
 TEST(Session, HasTheCpuAsAPlaceByItsName) {
+  REPRISE_ONLY_ON_CPU("it names the CPU");
   SmallTraining training;
   const Bytes budget = training.budget(0.6);
   SessionOptions by_device = within(budget), by_budgets = within(no_limit);
@@ -116,6 +119,7 @@ TEST(Session, HasTheCpuAsAPlaceByItsName) {
 }
 
 TEST(Session, RefusesPlacesThatCannotBe) {
+  REPRISE_ONLY_ON_CPU("it names the CPU");
   const auto with = [](std::vector<PlaceBudget> budgets) {
     SessionOptions options;
     options.budgets = std::move(budgets);
@@ -131,7 +135,7 @@ TEST(Session, RefusesPlacesThatCannotBe) {
   both = with({{"cpu", 1_GiB}});
   both.device = "cpu";
   EXPECT_THROW(Session{both}, BadOption);
-  Session session;
+  Session session(options_here());
   EXPECT_THROW(session.budget("meta", 5), BadOption);
 }
 
@@ -147,7 +151,7 @@ TEST(Session, WithABudgetOfZeroRefusesEveryAllocationInAStep) {
 
 TEST(Session, WithABudgetBelowWhatIsLiveRefusesEveryAllocationInAStep) {
   SmallTraining training;
-  Session session(within(meter::live() - 1));
+  Session session(within(meter_here().live() - 1));
   {
     auto step = session.step();
     const auto error = testing::thrown_by<BudgetError>([&] { (void)training.step(); });
@@ -196,7 +200,7 @@ TEST(Session, IsSwitchedOffAndOnWithTheNextStep) {
 }
 
 TEST(Session, HasOneStepAtATimeOnAThread) {
-  Session session, other;
+  Session session(options_here()), other(options_here());
   std::optional<Step> step = session.step();
   EXPECT_THROW((void)session.step(), BadOption);
   EXPECT_THROW((void)other.step(), BadOption);
@@ -229,7 +233,7 @@ TEST(Session, TakesTurnsWithAnother) {
 TEST(Session, MayBeGoneBeforeTheBackwardOfItsGraph) {
   SmallTraining training;
   const auto& expected = training.expected();
-  const Bytes before = meter::live();
+  const Bytes before = meter_here().live();
   {
     at::Tensor loss;
     {
@@ -243,7 +247,7 @@ TEST(Session, MayBeGoneBeforeTheBackwardOfItsGraph) {
     EXPECT_EQ(difference(expected, results), "");
   }
   training.drop_gradients();
-  EXPECT_EQ(meter::live(), before);
+  EXPECT_EQ(meter_here().live(), before);
 }
 
 TEST(Session, MayBeGoneBeforeItsStepEnds) {
@@ -259,7 +263,7 @@ TEST(Session, MayBeGoneBeforeItsStepEnds) {
 TEST(Session, GoesOnAfterTheUsersCodeThrewInAStep) {
   SmallTraining training;
   Session session(within(training.budget(0.7)));
-  const Bytes before = meter::live();
+  const Bytes before = meter_here().live();
   for (int i = 0; i < 3; ++i) {
     try {
       auto step = session.step();
@@ -267,7 +271,7 @@ TEST(Session, GoesOnAfterTheUsersCodeThrewInAStep) {
       throw std::runtime_error("a bad batch");
     } catch (const std::runtime_error&) {
     }
-    EXPECT_EQ(meter::live(), before);
+    EXPECT_EQ(meter_here().live(), before);
     auto step = session.step();
     EXPECT_EQ(difference(training.expected(), training.step()), "");
     training.drop_gradients();

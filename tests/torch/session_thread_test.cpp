@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "reprise/torch/session.h"
-#include "torch/meter.h"
+#include "torch/here.h"
 #include "torch/small_training.h"
 
 namespace reprise {
@@ -14,9 +14,12 @@ using namespace internal;
 namespace {
 
 namespace nn = torch::nn;
+using testing::counted_here;
 using testing::difference;
 using testing::forgetting_everything;
+using testing::generator_here;
 using testing::gradients;
+using testing::meter_here;
 using testing::SmallTraining;
 using testing::Snapshot;
 using testing::snapshots;
@@ -27,7 +30,7 @@ using testing::within;
 class Worker {
  public:
   explicit Worker(std::uint64_t seed) : seed_(seed) {
-    auto generator = at::detail::createCPUGenerator(seed);
+    auto generator = generator_here(seed);
     for (int i = 0; i < 6; ++i) {
       model_->push_back(nn::Linear(64, 64));
       model_->push_back(nn::GELU());
@@ -40,7 +43,7 @@ class Worker {
 
   std::vector<Snapshot> step() {
     model_->zero_grad();
-    auto generator = at::detail::createCPUGenerator(seed_);
+    auto generator = generator_here(seed_);
     const auto mask = torch::empty({256, 64}).bernoulli_(0.7, generator);
     model_->forward(x_ * mask).pow(2).mean().backward();
     auto results = snapshots(gradients(*model_));
@@ -65,11 +68,11 @@ void train(Session& session, Worker& worker, const std::vector<Snapshot>& expect
 struct Pair {
   Worker one{1}, two{2};
   std::vector<Snapshot> first = one.step(), second = two.step();
-  Bytes level = meter::live(), peak = 0;
+  Bytes level = meter_here().live(), peak = 0;
   Pair() {
-    meter::mark_peak();
+    meter_here().mark_peak();
     (void)one.step();
-    peak = meter::peak() - level;
+    peak = meter_here().peak() - level;
   }
 };
 
@@ -81,29 +84,29 @@ TEST(SessionThread, TwoModelsInTwoThreadsWithEverythingForgotten) {
   first.join();
   second.join();
   EXPECT_EQ(one.summary().steps, 10);
-  EXPECT_EQ(meter::live(), pair.level);
+  EXPECT_EQ(meter_here().live(), pair.level);
 }
 
 TEST(SessionThread, TwoSessionsUnderOneBudget) {
   Pair pair;
   const Bytes budget = pair.level + pair.peak * 13 / 10;
   Session one(within(budget)), two(within(budget));
-  meter::mark_peak();
+  meter_here().mark_peak();
   std::thread first([&] { train(one, pair.one, pair.first, 20); });
   std::thread second([&] { train(two, pair.two, pair.second, 20); });
   first.join();
   second.join();
-  EXPECT_LE(meter::peak(), budget);
+  EXPECT_LE(meter_here().peak(), budget);
   EXPECT_LE(one.summary().peak, budget);
   EXPECT_LE(two.summary().peak, budget);
-  EXPECT_EQ(meter::live(), pair.level);
+  EXPECT_EQ(meter_here().live(), pair.level);
 }
 
 TEST(SessionThread, TwoPlannedSessionsUnderOneBudget) {
   Pair pair;
   const Bytes budget = pair.level + pair.peak * 16 / 10;
   Session one(within(budget, std::chrono::milliseconds(200))), two(within(budget, std::chrono::milliseconds(200)));
-  meter::mark_peak();
+  meter_here().mark_peak();
   for (int i = 0; i < 4; ++i) {
     std::thread first([&] { train(one, pair.one, pair.first, 3); });
     std::thread second([&] { train(two, pair.two, pair.second, 3); });
@@ -112,8 +115,8 @@ TEST(SessionThread, TwoPlannedSessionsUnderOneBudget) {
     one.wait_for_plan();
     two.wait_for_plan();
   }
-  EXPECT_LE(meter::peak(), budget);
-  EXPECT_EQ(meter::live(), pair.level);
+  EXPECT_LE(meter_here().peak(), budget);
+  EXPECT_EQ(meter_here().live(), pair.level);
 }
 
 // Both are open from the first operator to the end of backward, in every step.
@@ -122,7 +125,7 @@ TEST(SessionThread, StepsSideBySideFollowPlansForTheirShareOfTheBudget) {
   const Bytes budget = pair.level + pair.peak * 14 / 10;
   Session one(within(budget, std::chrono::milliseconds(200))), two(within(budget, std::chrono::milliseconds(200)));
   std::barrier both(2);
-  meter::mark_peak();
+  meter_here().mark_peak();
   const auto train_beside = [&both](Session& session, Worker& worker, const std::vector<Snapshot>& expected) {
     int followed = 0;
     for (int i = 0; i < 8; ++i) {
@@ -146,9 +149,9 @@ TEST(SessionThread, StepsSideBySideFollowPlansForTheirShareOfTheBudget) {
   std::thread second([&] { train_beside(two, pair.two, pair.second); });
   first.join();
   second.join();
-  EXPECT_LE(meter::peak(), budget);
+  EXPECT_LE(meter_here().peak(), budget);
   EXPECT_GT(one.summary().replays + two.summary().replays, 0);
-  EXPECT_EQ(meter::live(), pair.level);
+  EXPECT_EQ(meter_here().live(), pair.level);
 }
 
 TEST(SessionThread, OneSessionWithTwoTrainingThreads) {
@@ -161,11 +164,11 @@ TEST(SessionThread, OneSessionWithTwoTrainingThreads) {
   second.join();
   EXPECT_LE(session.summary().peak, budget);
   EXPECT_EQ(session.summary().steps, 40);
-  EXPECT_EQ(meter::live(), pair.level);
+  EXPECT_EQ(meter_here().live(), pair.level);
 }
 
 TEST(SessionThread, TheSmallestBudgetOfTheOpenStepsCounts) {
-  Session wide(within(no_limit)), narrow(within(meter::live() + 1_MiB));
+  Session wide(within(no_limit)), narrow(within(meter_here().live() + 1_MiB));
   auto step = wide.step();
   std::atomic<bool> opened = false, done = false;
   std::thread other([&] {
@@ -185,13 +188,13 @@ TEST(SessionThread, TheSmallestBudgetOfTheOpenStepsCounts) {
 TEST(SessionThread, ALoaderAllocatesBesideTheTraining) {
   SmallTraining training;
   const auto& expected = training.expected();
-  const Bytes slack = 4 * meter::counted(64 * 64 * sizeof(float));
+  const Bytes slack = 4 * counted_here(64 * 64 * sizeof(float));
   const Bytes budget = training.budget(0.7) + slack;
   Session session(within(budget));
   std::atomic<bool> done = false;
   std::atomic<int> loaded = 0;
   std::thread loader([&] {
-    auto generator = at::detail::createCPUGenerator(7);
+    auto generator = generator_here(7);
     while (!done) {
       std::vector<at::Tensor> batches;
       for (int i = 0; i < 4; ++i) batches.push_back(torch::empty({64, 64}).uniform_(0, 1, generator));
@@ -256,11 +259,11 @@ TEST(SessionThread, TheLoaderOfLibTorchWithWorkers) {
 TEST(SessionThread, ThreadsComeAndGo) {
   Worker worker(4);
   const auto expected = worker.step();
-  const Bytes before = meter::live();
+  const Bytes before = meter_here().live();
   Session session(forgetting_everything());
   for (int i = 0; i < 20; ++i) std::thread([&] { train(session, worker, expected, 1); }).join();
   EXPECT_EQ(session.summary().steps, 20);
-  EXPECT_EQ(meter::live(), before);
+  EXPECT_EQ(meter_here().live(), before);
 }
 
 }  // namespace

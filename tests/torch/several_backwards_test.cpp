@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "reprise/torch/session.h"
-#include "torch/meter.h"
+#include "torch/here.h"
 #include "torch/small_training.h"
 
 namespace reprise {
@@ -11,6 +11,7 @@ namespace {
 
 using testing::difference;
 using testing::gradients;
+using testing::meter_here;
 using testing::SmallTraining;
 using testing::Snapshot;
 using testing::snapshots;
@@ -29,10 +30,10 @@ class SeveralBackwards : public ::testing::Test {
       return results;
     };
     const std::vector<Snapshot> expected = run();
-    const Bytes level = meter::live();
-    meter::mark_peak();
+    const Bytes level = meter_here().live();
+    meter_here().mark_peak();
     ASSERT_EQ(difference(expected, run()), "") << "plainly";
-    const Bytes budget = level + static_cast<Bytes>(share * static_cast<double>(meter::peak() - level));
+    const Bytes budget = level + static_cast<Bytes>(share * static_cast<double>(meter_here().peak() - level));
     Session session(within(budget, std::chrono::milliseconds(300)));
     int followed = 0;
     for (int i = 0; i < 6; ++i) {

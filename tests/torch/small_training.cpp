@@ -2,10 +2,9 @@
 
 #include <limits>
 
-#include "torch/meter.h"
+#include "torch/here.h"
 
 namespace reprise::testing {
-using namespace internal;
 
 SmallTraining::SmallTraining(int layers, std::int64_t width, std::int64_t batch) : batch_(batch) {
   torch::manual_seed(1);
@@ -58,15 +57,15 @@ Bytes SmallTraining::budget(double share) {
 void SmallTraining::measure() {
   if (peak_ > 0) return;
   (void)expected();  // and everything that LibTorch makes on first use
-  level_ = meter::live();
-  meter::mark_peak();
+  level_ = meter_here().live();
+  meter_here().mark_peak();
   (void)step();
-  peak_ = meter::peak();
+  peak_ = meter_here().peak();
   drop_gradients();
 }
 
 SessionOptions within(Bytes budget, std::chrono::milliseconds planning_time) {
-  SessionOptions options;
+  SessionOptions options = options_here();
   options.budget = budget;
   options.planning_time = planning_time;
   options.planning_share = std::numeric_limits<double>::infinity();

@@ -1,6 +1,5 @@
 #include "torch/trap.h"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ThreadLocalState.h>
 
 #include <cstring>
@@ -10,7 +9,7 @@
 #include <sstream>
 
 #include "torch/company.h"
-#include "torch/meter.h"
+#include "torch/here.h"
 
 namespace reprise::testing {
 using namespace internal;
@@ -84,8 +83,7 @@ std::vector<Snapshot> snapshots(const Tensors& tensors) {
 }
 
 Snapshot generator_snapshot() {
-  const at::Generator generator = at::detail::getDefaultCPUGenerator();
-  Snapshot all = snapshot(generator.get_state());
+  Snapshot all = snapshot(default_generator_here().get_state());
   all.kind = "generator";
   return all;
 }
@@ -147,27 +145,27 @@ struct Around {
 };
 
 void run_steps(const Trap& trap, const Regime& regime, const Around& around, Outcome& outcome) {
-  const Bytes before = meter::live();
+  const Bytes before = meter_here().live();
   std::optional<Work> work;
   if (!regime.build_inside) work = trap.make();
-  outcome.level = meter::live();
+  outcome.level = meter_here().live();
   around.limit(outcome);
-  const auto allocations = meter::allocations();
-  meter::fail_after(regime.fail_after);
+  const auto allocations = meter_here().allocations();
+  meter_here().fail_after(regime.fail_after);
   for (int i = 0; i < regime.steps; ++i) {
     Tensors results;
     {
-      meter::mark_peak();
+      meter_here().mark_peak();
       std::optional<Step> step = around.open();
       const Present present(regime.company);
       try {
         if (!work) work = trap.make();
         results = work->step();
       } catch (...) {
-        outcome.peak = std::max(outcome.peak, meter::peak());
+        outcome.peak = std::max(outcome.peak, meter_here().peak());
         throw;
       }
-      outcome.peak = std::max(outcome.peak, meter::peak());
+      outcome.peak = std::max(outcome.peak, meter_here().peak());
     }
     take(outcome, results);
     if (work->after) {
@@ -177,8 +175,8 @@ void run_steps(const Trap& trap, const Regime& regime, const Around& around, Out
       }
       take(outcome, results);
     }
-    outcome.allocations = static_cast<std::int64_t>(meter::allocations() - allocations);
-    outcome.kept = meter::live() - before;
+    outcome.allocations = static_cast<std::int64_t>(meter_here().allocations() - allocations);
+    outcome.kept = meter_here().live() - before;
     outcome.keeps_graph = work->keeps_graph;
     around.closed(outcome);
   }
@@ -188,7 +186,7 @@ Outcome run_steps(const Trap& trap, Regime regime, const Around& around) {
   if (regime.steps == 0) regime.steps = trap.steps;
   Outcome outcome;
   torch::manual_seed(3);
-  const Bytes before = meter::live();
+  const Bytes before = meter_here().live();
   const int threads = at::get_num_threads();
   const Log log;
   try {
@@ -203,11 +201,14 @@ Outcome run_steps(const Trap& trap, Regime regime, const Around& around) {
     outcome.infeasible = outcome.error.find("TorchScript interpreter") != std::string::npos &&
                          outcome.error.find("[budget] ") != std::string::npos;
   }
-  meter::fail_after(-1);
+  meter_here().fail_after(-1);
   at::set_num_threads(threads);
   // An engine that was interrupted has unfinished tasks, with gradients, until the next backward of the thread.
-  if (!outcome.error.empty()) torch::ones({1}, torch::requires_grad()).backward();
-  outcome.leaked = meter::live() - before;
+  if (!outcome.error.empty()) {
+    settle_here();
+    torch::ones({1}, torch::requires_grad()).backward();
+  }
+  outcome.leaked = meter_here().live() - before;
   outcome.complaints = log.text();
   return outcome;
 }

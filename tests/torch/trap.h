@@ -14,7 +14,8 @@
 //                     then the steps undisturbed. Everything forgotten, and under a budget with plans
 //   CompanyTrap       beside a thread that draws, allocates and trains. Everything forgotten, and under a budget
 //
-// In all of them: results, generator and errors as in the plain run, live bytes within the budget, nothing leaked.
+// They run at the place that is here (here.h). In all of them: results, generator and errors as in the plain run, live
+// bytes within the budget, nothing leaked.
 #pragma once
 
 #include <torch/torch.h>
@@ -47,10 +48,11 @@ struct Work {
 
 struct Trap {
   std::string name;
-  std::function<Work()> make;  // builds model and data; the generator is seeded before
-  int steps = 1;               // of the same work
-  bool throws = false;         // plainly; then everywhere, with the same text
-  bool costly = false;         // not under eight budgets
+  std::function<Work()> make;      // builds model and data; the generator is seeded before
+  int steps = 1;                   // of the same work
+  bool throws = false;             // plainly; then everywhere, with the same text
+  bool costly = false;             // not under eight budgets
+  const char* cpu_only = nullptr;  // why it is no trap of an accelerator
 };
 
 // Registers a test for every trap in every regime. For variables of a file: tests are there before main.
@@ -83,7 +85,7 @@ struct Snapshot {
 };
 Snapshot snapshot(const at::Tensor&);
 std::vector<Snapshot> snapshots(const Tensors&);
-// Of the default generator.
+// Of the default generator that is here.
 Snapshot generator_snapshot();
 // Empty if they are the same; otherwise a sentence about the first difference.
 std::string difference(const std::vector<Snapshot>& expected, const std::vector<Snapshot>& actual);

@@ -86,6 +86,7 @@ class TightTrap : public TrapTest {
     double tightest = 0;  // that was feasible
     for (const double share : {0.95, 0.85, 0.75, 0.65}) {
       for (const bool pack : {true, false}) {
+        if (pack && !here().is_cpu()) continue;  // values of accelerators are not packed
         SCOPED_TRACE("share " + std::to_string(share) + (pack ? ", packing" : ""));
         SessionOptions options = checked();
         options.pack = pack;

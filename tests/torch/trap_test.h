@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "torch/here.h"
 #include "torch/trap.h"
 
 namespace reprise::testing {
@@ -15,10 +16,20 @@ class TrapTest : public ::testing::Test {
   explicit TrapTest(Trap trap) : trap_(std::move(trap)) {}
 
  protected:
-  // LibTorch makes some things on first use and keeps them: the first run is not counted.
+  void SetUp() override {
+    if (trap_.cpu_only) REPRISE_ONLY_ON_CPU(trap_.cpu_only);
+  }
+
+  // LibTorch makes some things on first use and keeps them: the first run is not counted. Its results are.
   Outcome plain(int steps = 0) const {
-    (void)run_plain(trap_, steps);
-    return run_plain(trap_, steps);
+    Outcome first;
+    {
+      const OnThreadsOfTheEngine as_usual;
+      first = run_plain(trap_, steps);
+    }
+    Outcome outcome = run_plain(trap_, steps);
+    outcome.results = std::move(first.results);
+    return outcome;
   }
 
   void expect_as_plain(const Outcome& plain, const Outcome& outcome) const {
@@ -37,7 +48,7 @@ class TrapTest : public ::testing::Test {
   }
 
   static SessionOptions checked() {
-    SessionOptions options;
+    SessionOptions options = options_here();
     options.verify = Verify::always;
     options.planning_time = std::chrono::milliseconds(0);
     return options;
