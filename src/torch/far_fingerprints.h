@@ -13,4 +13,7 @@ namespace reprise::internal {
 void read_fingerprints(Recording&);
 void read_fingerprints(const Meter&);
 
+// A value there differs: throws what a kernel threw, if that is why. Waits for the device. Not under the lock.
+void expect_no_failure(const c10::Storage&);
+
 }  // namespace reprise::internal

@@ -123,6 +123,25 @@ TEST_F(DeviceFaults, AKernelThatFailsIsItsOwnErrorWhereverItIs) {
   EXPECT_GT(errors, 100) << "nearly every kernel matters";
 }
 
+// Nobody asks for what was forgotten, so nothing of Reprise's could tell it.
+TEST_F(DeviceFaults, AKernelThatFailsIsToldToTheProgramThoughRepriseHasWaitedForTheDeviceBefore) {
+  SessionOptions options = regimes_[1].second;
+  ASSERT_TRUE(options.forget_everything);
+  options.verify = Verify::always;
+  Session session(options);
+  const at::Tensor weight = torch::ones({64}).to(device()).requires_grad_(), other = torch::ones({64}).to(device());
+  for (int i = 0; i < 3; ++i) {
+    {
+      const Step step = session.step();
+      accelerator::fail_kernel_after(0);
+      other.sin_();
+      at::Tensor h = weight;
+      for (int k = 0; k < 4; ++k) h = torch::tanh(torch::gelu(h));
+    }
+    EXPECT_THROW(accelerator::synchronize(), c10::Error) << i;
+  }
+}
+
 // ---- streams -------------------------------------------------------------------------------------------------------
 
 // A model with a part on a stream of its own, a new one in every step, which may be destroyed between forward and
