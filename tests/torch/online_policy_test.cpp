@@ -77,5 +77,35 @@ TEST(OnlinePolicy, KeepsABudgetNearTheFloorOfAllPlans) {
   EXPECT_GT(session.summary().replays, 0);
 }
 
+// Each block saves a sum that only a product of matrices brings back, and a square of it that is as cheap as the sum by
+// itself.
+at::Tensor gradient_of_sums_and_squares(const at::Tensor& x, const at::Tensor& weight, int blocks) {
+  weight.mutable_grad().reset();
+  at::Tensor h = x;
+  for (int i = 0; i < blocks; ++i) h = h + at::matmul(h * h, weight);
+  h.sum().backward();
+  return weight.grad().clone();
+}
+
+TEST(OnlinePolicy, ForgetsWhatIsCheapAlsoIfSomethingDearLooksAsCheapAndIsOlder) {
+  constexpr int blocks = 8;
+  const at::Tensor x = at::rand({512, 512}), weight = at::rand({512, 512}).mul_(1e-4).requires_grad_(true);
+  const at::Tensor expected = gradient_of_sums_and_squares(x, weight, blocks);
+  weight.mutable_grad().reset();
+  const Bytes level = meter::live();
+  meter::mark_peak();
+  (void)gradient_of_sums_and_squares(x, weight, blocks);
+  const Bytes peak = meter::peak();
+  weight.mutable_grad().reset();
+
+  Session session(within(level + (peak - level) * 7 / 10));
+  for (int i = 0; i < 3; ++i) {
+    auto step = session.step();
+    EXPECT_TRUE(at::equal(gradient_of_sums_and_squares(x, weight, blocks), expected));
+  }
+  EXPECT_GT(session.summary().replays, 0);
+  EXPECT_LE(session.summary().replays, blocks) << "squares only: a product needs others of its block, too";
+}
+
 }  // namespace
 }  // namespace reprise

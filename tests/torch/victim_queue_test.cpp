@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <random>
 
@@ -29,10 +30,18 @@ std::vector<Id> drained(VictimQueue& queue) {
   return order;
 }
 
+// The class that offers this value first; -1: none does.
+int class_of(VictimQueue& queue, Id value) {
+  for (int c = 0; c < VictimQueue::classes; ++c) {
+    if (queue.first(c, take_any) == value) return c;
+  }
+  return -1;
+}
+
 TEST(VictimQueue, OffersNothingWhenItIsEmpty) {
   VictimQueue queue;
   for (int c = 0; c < VictimQueue::classes; ++c) EXPECT_EQ(queue.first(c, take_any), -1);
-  EXPECT_FALSE(queue.has_busy());
+  EXPECT_FALSE(queue.reconsider());
 }
 
 TEST(VictimQueue, OffersWhatWasSavedFirstAmongValuesOfTheSameCostPerByte) {
@@ -50,6 +59,36 @@ TEST(VictimQueue, SortsByCostPerByteIntoClassesAFactorOfFourApart) {
   queue.add(3, 1023, 4 * mebibyte, 3);  // as cheap per byte as 255 for one
   queue.add(4, 255, mebibyte, 4);
   EXPECT_EQ(drained(queue), (std::vector<Id>{3, 4, 2, 1}));
+}
+
+TEST(VictimQueue, LooksBehindOneThatHasBecomeDearer) {
+  VictimQueue queue;
+  queue.add(1, 100, mebibyte, 1);
+  queue.add(2, 100, mebibyte, 2);
+  const int cheap = class_of(queue, 1);
+  EXPECT_FALSE(queue.move_first(cheap, 100, mebibyte));
+  EXPECT_EQ(queue.first(cheap, take_any), 1);
+  EXPECT_TRUE(queue.move_first(cheap, 100'000, mebibyte));
+  EXPECT_EQ(queue.first(cheap, take_any), 2);
+  EXPECT_GT(class_of(queue, 1), cheap);
+  EXPECT_FALSE(queue.move_first(class_of(queue, 1), 1, mebibyte)) << "one that became cheaper stays where it is";
+  EXPECT_EQ(drained(queue), (std::vector<Id>{2, 1}));
+}
+
+TEST(VictimQueue, MovesWhatCostsMoreThanTheMostInItsClassAndNothingElse) {
+  for (const Bytes bytes : {Bytes{64}, mebibyte, Bytes{1} << 40}) {
+    for (const double cost : {0.0, 1.0, 300.0, 1e6, 1e12}) {
+      VictimQueue queue;
+      queue.add(1, cost, bytes, 1, Turn::late);
+      const int before = class_of(queue, 1);
+      const double most = VictimQueue::most_in(before, bytes);
+      EXPECT_GE(most, cost);
+      EXPECT_FALSE(queue.move_first(before, 0.999 * most, bytes));
+      if (std::isinf(most)) continue;
+      EXPECT_TRUE(queue.move_first(before, 1.001 * most + 0.001, bytes));
+      EXPECT_EQ(VictimQueue::turn_of(class_of(queue, 1)), Turn::late);
+    }
+  }
 }
 
 TEST(VictimQueue, HasAClassForTheCheapestAndForTheMostExpensiveValue) {
@@ -75,12 +114,7 @@ TEST(VictimQueue, HasClassesOfTheirOwnForValuesWhoseTurnIsKnown) {
 TEST(VictimQueue, KeepsWhatIsTaken) {
   VictimQueue queue;
   queue.add(7, 0, mebibyte, 1);
-  const int of_class = [&] {
-    for (int c = 0; c < VictimQueue::classes; ++c) {
-      if (queue.first(c, take_any) == 7) return c;
-    }
-    return -1;
-  }();
+  const int of_class = class_of(queue, 7);
   ASSERT_GE(of_class, 0);
   EXPECT_EQ(queue.first(of_class, take_any), 7);
 }
@@ -95,10 +129,20 @@ TEST(VictimQueue, OffersWhatWasSkippedAgainOnceItIsReconsidered) {
     if (first >= 0) offered.push_back(first);
   }
   EXPECT_EQ(offered, (std::vector<Id>{2}));
-  EXPECT_TRUE(queue.has_busy());
-  queue.reconsider();
-  EXPECT_FALSE(queue.has_busy());
+  EXPECT_TRUE(queue.reconsider());
+  EXPECT_FALSE(queue.reconsider());
   EXPECT_EQ(drained(queue), (std::vector<Id>{1, 2}));
+}
+
+TEST(VictimQueue, OffersWhatWasBusyAgainAsSoonAsItIsNot) {
+  VictimQueue queue;
+  for (const Id value : {1, 2, 3}) queue.add(value, 100, mebibyte, static_cast<float>(value));
+  const int of_class = class_of(queue, 1);
+  EXPECT_EQ(queue.first(of_class, [](Id value) { return value == 3 ? Answer::take : Answer::busy; }), 3);
+  queue.look_after_busy([](Id value) { return value == 1; });
+  EXPECT_EQ(queue.first(of_class, take_any), 2);
+  queue.look_after_busy([](Id) { return false; });
+  EXPECT_EQ(drained(queue), (std::vector<Id>{1, 2, 3}));
 }
 
 // Against a plain map from class and time to value.
@@ -112,8 +156,10 @@ TEST(VictimQueue, OffersEveryValueOnceAndInOrderWhateverCameBetween) {
     queue.add(value, static_cast<double>(random() % 10'000), Bytes{1} << (random() % 26), at);
     if (value % 7 == 0) {
       for (int c = 0; c < VictimQueue::classes; ++c) {
-        (void)queue.first(c, [&](Id) { return random() % 2 == 0 ? Answer::skip : Answer::take; });
+        (void)queue.first(
+            c, [&](Id) { return random() % 2 == 0 ? random() % 2 == 0 ? Answer::skip : Answer::busy : Answer::take; });
       }
+      queue.look_after_busy([&](Id) { return random() % 2 == 0; });
       queue.reconsider();
     }
   }
