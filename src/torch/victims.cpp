@@ -46,7 +46,7 @@ double cost_of_return(const Recording& r, Id value, const std::optional<DiskTerm
       continue;
     }
     if (disk && values.on_disk(v)) {
-      cost += disk->get_cost(values.bytes(v));
+      cost += disk->get_alone(values.bytes(v));
       continue;
     }
     if (!values.rebuildable(v)) return never;
@@ -64,7 +64,7 @@ double cost_of_return(const Recording& r, Id value, const std::optional<DiskTerm
 
 double cost_by_disk(const Recording& r, Id value, const DiskTerms& disk) {
   const Bytes bytes = r.values().bytes(value);
-  return disk.get_cost(bytes) + (r.values().on_disk(value) ? 0 : disk.put_cost(bytes));
+  return disk.get_alone(bytes) + (r.values().on_disk(value) ? 0 : disk.put_alone(bytes));
 }
 
 // Plans knew what comes, so what they did counts for more than age and cost, which differ by less.
