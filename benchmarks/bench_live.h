@@ -61,7 +61,9 @@ struct LiveReport {
   Measured first;    // the first step of a session, several sessions
   std::int64_t region_blocks = 0;
   std::optional<Measured> region;
-  Sample every_step;  // of Reprise, ever run
+  bool disk = false;                     // there is one
+  std::optional<Measured> without_disk;  // with a disk: the same without it, if it keeps the budget
+  Sample every_step;                     // of Reprise, ever run
 
   Summary summary;                                   // of the last step
   std::vector<double> replay_seconds, pack_seconds;  // of the measured steps

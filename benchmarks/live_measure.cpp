@@ -18,6 +18,7 @@ constexpr double close_enough = 0.03;  // the quartiles of the ratio to each oth
 void take_ground(const LiveSettings& settings, Bytes level, Bytes plain_peak, LiveReport& report) {
   report.model = settings.model;
   report.optimizer = settings.optimizer;
+  report.disk = !settings.session.disk.folder.empty();
   report.level = level;
   report.plain_peak = plain_peak;
   report.budget = parse_budget(settings.budget, plain_peak);
@@ -51,7 +52,22 @@ Session first_steps(Sides& sides, const LiveSettings& settings, LiveReport& repo
   return std::move(*session);
 }
 
-void repeat(Sides& sides, const LiveSettings& settings, Session& session, LiveReport& report) {
+// With a disk, a session without it is the measure: nothing if that cannot keep the budget.
+std::optional<Session> without_disk(Sides& sides, const LiveSettings& settings, LiveReport& report) try {
+  if (settings.session.disk.folder.empty()) return std::nullopt;
+  SessionOptions options = settings.session;
+  options.disk = {};
+  Session session = sides.session(options, report.budget);
+  report.every_step.add(sides.settle(session, options.planning_time));
+  report.without_disk.emplace();
+  return session;
+} catch (const BudgetError& error) {
+  std::cerr << "without a disk the budget cannot be kept: " << error.what() << '\n';
+  return std::nullopt;
+}
+
+void repeat(Sides& sides, const LiveSettings& settings, Session& session, std::optional<Session> without,
+            LiveReport& report) {
   const int steps = report.steps_per_sample;
   Round round([&] { return sides.plain(steps); }, 1, report.plain);
   if (settings.region > 0) {
@@ -59,6 +75,7 @@ void repeat(Sides& sides, const LiveSettings& settings, Session& session, LiveRe
     round.add([&] { return sides.rerun({.every = settings.region}, steps); }, report.region.emplace());
   }
   round.add([&] { return sides.reprise(session, steps); }, report.reprise);
+  if (without) round.add([&] { return sides.reprise(*without, steps); }, *report.without_disk);
   round.add_plain_again();
   for (Spread ratio; report.repetitions < settings.repetitions;) {
     round.run();
@@ -73,6 +90,7 @@ void repeat(Sides& sides, const LiveSettings& settings, Session& session, LiveRe
     std::cerr << "repetition " << report.repetitions << ": ratio " << report.reprise.ratios.back() << ", plain again "
               << report.plain.again.ratios.back();
     if (report.region) std::cerr << ", regions " << report.region->ratios.back();
+    if (report.without_disk) std::cerr << ", without a disk " << report.without_disk->ratios.back();
     std::cerr << ", median " << ratio.median << '\n';
     if (report.repetitions >= least_repetitions && ratio.high - ratio.low <= close_enough) break;
   }
@@ -102,7 +120,7 @@ void measure(const LiveSettings& settings, LiveReport& report) {
             << ", budget " << report.budget << '\n';
   Session session = first_steps(sides, settings, report);
   report.every_step.add(sides.settle(session, settings.session.planning_time));
-  repeat(sides, settings, session, report);
+  repeat(sides, settings, session, without_disk(sides, settings, report), report);
   report.level_growth = sides.level_growth();
   report.planning_seconds = sides.planning_seconds();
   report.growth = growth_of_child(arguments_of_child(settings, report.budget));

@@ -95,6 +95,17 @@ void write_json(std::ostream& out, const LiveReport& r) {
               {"divergences", last.divergences},
               {"rss_growth_bytes", r.growth ? Json(r.growth->resident) : Json(nullptr)},
               {"rss_anonymous_growth_bytes", r.growth ? Json(r.growth->anonymous) : Json(nullptr)}});
+  if (r.disk) {
+    row["disk_put_bytes"] = last.disk_put_last_step;
+    row["disk_got_bytes"] = last.disk_got_last_step;
+    row["disk_seconds"] = rounded(last.disk_seconds, 6);
+    row["disk_wait_seconds"] = rounded(last.disk_wait_seconds, 6);
+  }
+  row["wall_ratio"] = rounded(spread_of(r.reprise.wall).median);
+  if (r.without_disk) {
+    add_spread(row, "without_disk_ratio", "without_disk", *r.without_disk);
+    row["without_disk_wall_ratio"] = rounded(spread_of(r.without_disk->wall).median);
+  }
   if (r.region) {
     row["region_blocks"] = r.region_blocks;
     add_spread(row, "region_ratio", "region_ratio", *r.region);
@@ -118,11 +129,21 @@ void write_text(std::ostream& out, const LiveReport& r) {
   line(out, "ratio",
        range(r.reprise) + " in " + std::to_string(r.repetitions) + " repetitions of " +
            std::to_string(r.steps_per_sample) + " step(s)");
+  line(out, "ratio of time", fixed(spread_of(r.reprise.wall).median, 3));
+  if (r.without_disk) {
+    line(out, "without the disk",
+         range(*r.without_disk) + ", of time " + fixed(spread_of(r.without_disk->wall).median, 3));
+  }
   line(out, "plain again", range(r.plain.again));
   line(out, "first step", range(r.first));
   line(out, "replays",
        std::to_string(last.replays) + " in " + fixed(spread_of(r.replay_seconds).median, 4) + " s, packing " +
            fixed(spread_of(r.pack_seconds).median, 4) + " s");
+  if (r.disk) {
+    line(out, "disk",
+         format_bytes(last.disk_put_last_step) + " put, " + format_bytes(last.disk_got_last_step) + " got in " +
+             fixed(last.disk_seconds, 4) + " s, of it waited " + fixed(last.disk_wait_seconds, 4) + " s");
+  }
   line(out, "followed a plan",
        yes(r.followed_plan) + ", " + std::to_string(last.divergences) + " divergences, " +
            fixed(r.planning_seconds, 1) + " s of waiting for plans" +

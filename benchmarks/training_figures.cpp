@@ -8,6 +8,7 @@ namespace reprise::benchmarks {
 
 void Sample::add(const Sample& other) {
   seconds += other.seconds;
+  wall += other.wall;
   peak = std::max(peak, other.peak);
   if (other.gradient_error) gradient_error = std::max(gradient_error.value_or(0), *other.gradient_error);
   buffers_equal = buffers_equal && other.buffers_equal;

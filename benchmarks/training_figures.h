@@ -15,6 +15,7 @@ struct Sample {
   Bytes peak = 0;                        // above the level, the largest
   std::optional<double> gradient_error;  // the largest relative one; none: every bit is that of a plain step
   bool buffers_equal = true;             // BatchNorm's statistics
+  double wall = 0;                       // seconds, of all of them
 
   [[nodiscard]] bool bit_equal() const { return !gradient_error && buffers_equal; }
   // Takes the steps of another one in.
@@ -24,6 +25,7 @@ struct Sample {
 // The samples of one side.
 struct Measured {
   std::vector<double> ratios;  // each against the plain samples around it
+  std::vector<double> wall;    // the same in time instead of CPU time
   Sample steps;                // all of them
   std::string failure;         // why there are no ratios; empty: there are
 };

@@ -84,7 +84,7 @@ void Sides::advance() {
 // All bytes are above the level of the first steps: what sessions hold between steps counts against them.
 Sample Sides::checked(const StepResult& step, const Outcome& outcome) {
   level_growth_ = std::max(level_growth_, step.level - level_);
-  Sample sample{step.seconds, step.peak - level_, std::nullopt, true};
+  Sample sample{step.seconds, step.peak - level_, std::nullopt, true, step.wall_seconds};
   if (reference_->gradients.first_difference(outcome.gradients)) {
     sample.gradient_error = outcome.gradients.relative_error(reference_->gradients);
   }
@@ -103,27 +103,28 @@ void Sides::wait_for_plan(Session& session) {
 void Round::run(bool backwards) {
   std::vector<Side> order = sides_;
   if (backwards) std::reverse(order.begin(), order.end());
-  double before = plain_sample();
+  Sample before = plain_sample();
   for (std::size_t i = 0; i < order.size(); i += between_) {
     const std::size_t end = std::min(i + between_, order.size());
     std::vector<std::optional<Sample>> samples;
     for (std::size_t k = i; k < end; ++k) samples.push_back(order[k].sample());
-    const double after = plain_sample();
+    const Sample after = plain_sample();
     for (std::size_t k = i; k < end; ++k) {
       const std::optional<Sample>& sample = samples[k - i];
       if (!sample) continue;
       order[k].into->steps.add(*sample);
-      order[k].into->ratios.push_back(sample->seconds / ((before + after) / 2));
+      order[k].into->ratios.push_back(sample->seconds / ((before.seconds + after.seconds) / 2));
+      order[k].into->wall.push_back(sample->wall / ((before.wall + after.wall) / 2));
     }
     before = after;
   }
 }
 
-double Round::plain_sample() {
+Sample Round::plain_sample() {
   const Sample sample = plain_().value();
   result_.peak = std::max(result_.peak, sample.peak);
   result_.seconds.push_back(sample.seconds);
-  return sample.seconds;
+  return sample;
 }
 
 }  // namespace reprise::benchmarks

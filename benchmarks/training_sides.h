@@ -74,7 +74,7 @@ class Round {
     TakeSample sample;
     Measured* into;
   };
-  double plain_sample();
+  Sample plain_sample();
 
   TakeSample plain_;
   std::size_t between_;

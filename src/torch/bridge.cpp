@@ -4,7 +4,6 @@
 
 #include "reprise/trace/timeline.h"
 #include "torch/meter.h"
-#include "torch/overlap.h"
 #include "torch/packed_copy.h"
 #include "torch/script_writer.h"
 
@@ -216,17 +215,16 @@ void Bridge::add_disk(const Period& period, const DiskTerms& terms) {
     const Value& value = trace_.values[v];
     if (!terms.takes(value.bytes) || period.recipes->values[recorded_[v]].outlasts) continue;
     if (!trace_.operators[*value.maker].replayable) continue;
-    disk.entries.push_back({static_cast<Id>(v), value.bytes, terms.put_cost(value.bytes), terms.get_cost(value.bytes)});
+    disk.entries.push_back({static_cast<Id>(v), value.bytes, terms.put_cost(value.bytes), terms.get_cost(value.bytes),
+                            terms.put_time(value.bytes), terms.get_time(value.bytes)});
   }
   if (!disk.entries.empty()) trace_.tiers.push_back(std::move(disk));
 }
 
 // ---- back ----------------------------------------------------------------------------------------------------------
 
-std::shared_ptr<const Script> Bridge::script(const Plan& made, const Simulation& simulated, double gap) const {
-  const Id packed = tier_of(made, name_of_packed), disk = tier_of(made, name_of_disk);
-  const Plan plan = with_overlap(trace_, made, disk);
-  const Simulation simulation = plan == made ? simulated : simulate(trace_, plan);
+std::shared_ptr<const Script> Bridge::script(const Plan& plan, const Simulation& simulation, double gap) const {
+  const Id packed = tier_of(plan, name_of_packed), disk = tier_of(plan, name_of_disk);
   auto script = std::make_shared<Script>();
   script->peak = simulation.peak;
   script->plain_cost = trace_.total_cost();
@@ -247,6 +245,12 @@ std::shared_ptr<const Script> Bridge::script(const Plan& made, const Simulation&
         const Id value = recorded_[action.target];
         const bool put = action.kind == Action::Kind::put;
         if (action.tier == disk) put ? writer.put(value) : writer.get(value);
+        if (action.tier == disk && put) {
+          const TierEntry& entry = *plan.tiers[disk].find(action.target);
+          ++script->disk.files;
+          script->disk.bytes += entry.bytes;
+          script->disk.both_ways += entry.put_cost + entry.get_cost + entry.put_time + entry.get_time;
+        }
         if (action.tier == packed) put ? writer.pack(value) : writer.unpack(value);
         break;
       }

@@ -1,5 +1,5 @@
-// The account of a disk: what was written and read, how long that took, and what it says about the next file. Under
-// the lock of whoever has it.
+// The account of a disk: what was written and read, what that took, and what it says about the next file. Under the
+// lock of whoever has it.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,9 @@
 #include <string>
 
 #include "reprise/torch/session.h"
+#include "torch/clock.h"
+#include "torch/learnt_line.h"
 #include "torch/tiers.h"
-#include "torch/value_files.h"
 
 namespace reprise::internal {
 
@@ -21,26 +22,56 @@ struct DiskTotals {
   std::string last_failure;
 };
 
+// Microseconds: CPU time of the thread, and time.
+struct Spent {
+  double cpu = 0, time = 0;
+};
+
+// When something began on this thread.
+struct Stamp {
+  double cpu = 0, time = 0;
+
+  [[nodiscard]] static Stamp now() { return {thread_microseconds(), wall_microseconds()}; }
+  [[nodiscard]] Spent since() const { return {thread_microseconds() - cpu, wall_microseconds() - time}; }
+  void operator+=(const Spent& spent) {
+    cpu += spent.cpu;
+    time += spent.time;
+  }
+};
+
 class DiskAccount {
  public:
-  // Measures how fast the files are, with some that go at once. Throws DiskError.
-  DiskAccount(const SessionDisk&, ValueFiles&);
+  enum class Work : std::uint8_t { put, get, remove };
 
-  // So many bytes were written, or read.
-  void put(std::size_t bytes, double microseconds);
-  void got(std::size_t bytes, double microseconds);
+  explicit DiskAccount(const SessionDisk&);
+
+  // A file with so many bytes was written, read or removed.
+  void done(Work, std::size_t bytes, const Spent&);
+  // Somebody has asked for it, or waited for it.
+  void called(Work, double cpu);
   void waited(double microseconds) { totals_.waited += microseconds * 1e-6; }
   void failed(const std::string& why);
+  // What was learnt is not worth anything, or worth more than the totals: these begin anew.
+  void forget_all();
+  void forget_totals() { totals_ = {}; }
 
+  // Whether there is anything to measure: files may be free.
+  [[nodiscard]] bool measures() const { return !free_; }
   [[nodiscard]] const DiskTerms& terms() const { return terms_; }
   [[nodiscard]] const DiskTotals& totals() const { return totals_; }
 
  private:
-  void measure(ValueFiles&);
-  void note(double& rate, double of_file, std::size_t bytes, double microseconds);
+  struct Learnt {
+    LearntLine cpu, time;
+    int count = 0;
+    double calls = 0;  // since the last of them
+  };
+  [[nodiscard]] DiskWork& terms_of(Work);
+  [[nodiscard]] double rate(Work) const;  // how much the next one counts
 
   const bool free_;  // whatever it costs
   DiskTerms terms_;
+  Learnt learnt_[3];
   DiskTotals totals_;
 };
 

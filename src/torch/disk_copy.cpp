@@ -4,7 +4,6 @@
 
 #include "reprise/store/store.h"
 #include "torch/arbiter.h"
-#include "torch/clock.h"
 #include "torch/libtorch.h"
 #include "torch/meter.h"
 
@@ -51,11 +50,7 @@ void DiskCopy::fetch() const {
   if (state() != State::there) return;
   c10::Storage memory = libtorch::new_storage(transfer_->bytes);
   if (meter::Header* const header = meter::header_of(*memory.unsafeGetStorageImpl())) meter::track(*header);
-  const std::lock_guard lock(disk_->mutex_);
-  if (transfer_->state != State::there) return;
-  transfer_->memory = std::move(memory);
-  transfer_->state = State::to_read;
-  disk_->begin(*transfer_, false);
+  disk_->fetch(*transfer_, std::move(memory));
 }
 
 void DiskCopy::give_up_fetched() const {
@@ -86,7 +81,7 @@ c10::Storage DiskCopy::contents() const {
 
 c10::Storage DiskCopy::read_here(const ValueFile& file) const {
   c10::Storage memory = libtorch::new_storage(transfer_->bytes);
-  const double start = wall_microseconds();
+  const Stamp start = Stamp::now();
   try {
     file.read(transfer_->key(), DiskTransfer::bytes_to(memory));
   } catch (const DiskError& error) {
@@ -94,10 +89,10 @@ c10::Storage DiskCopy::read_here(const ValueFile& file) const {
     disk_->fail(*transfer_, error.what());
     throw;
   }
-  const double microseconds = wall_microseconds() - start;
+  const Spent spent = start.since();
   const std::lock_guard lock(disk_->mutex_);
-  disk_->account_.got(transfer_->bytes, microseconds);
-  disk_->account_.waited(microseconds);
+  disk_->account_.done(DiskAccount::Work::get, transfer_->bytes, spent);
+  disk_->account_.waited(spent.time);
   return memory;
 }
 

@@ -35,6 +35,7 @@ struct DiskTransfer {
   // ---- under the lock ----
   c10::Storage memory;
   State state = State::to_write;
+  double asked_at = 0;     // for what it is to do next, in microseconds
   bool forgotten = false;  // to be removed by whoever is busy with it
   std::shared_ptr<ValueFile> file;
   std::string error;  // if it is lost

@@ -46,18 +46,13 @@ PlanResult make_plan_with_slack(const Trace& trace, PlanOptions options) {
   return result;
 }
 
-// A disk is more to search through. What was found without it in a part of the time is where the search with it begins,
-// so that it is not worse than that.
-PlanResult make_plan_with_disk(const Period& known, bool pack, const Trace& trace, PlanOptions options) {
-  constexpr double part = 0.4;
-  if (!options.start) {
-    PlanOptions without = options;
-    without.time_limit *= part;
-    options.time_limit *= 1 - part;
-    PlanResult result = make_plan_with_slack(Bridge(known, pack).trace(), without);
-    if (result.has_plan()) options.start = std::move(result.plan);
-  }
-  return make_plan_with_slack(trace, options);
+// Whether the disk has become much slower or faster than the plan counts on.
+bool has_other_terms(const Script& script, const std::optional<DiskTerms>& disk) {
+  constexpr double much = 1.5;
+  if (!disk || script.disk.files == 0) return false;
+  const auto files = static_cast<double>(script.disk.files);
+  const double now = files * disk->both_ways(script.disk.bytes / script.disk.files);
+  return now > much * script.disk.both_ways || now * much < script.disk.both_ways;
 }
 
 }  // namespace
@@ -76,8 +71,7 @@ PeriodPlan plan_period(const Period& known, const OfferedTiers& tiers, PlanOptio
       result.plan = *stored;
       result.simulation = simulate(bridge.trace(), *stored);
     } else {
-      result = tiers.disk ? make_plan_with_disk(known, tiers.pack, bridge.trace(), options)
-                          : make_plan_with_slack(bridge.trace(), options);
+      result = make_plan_with_slack(bridge.trace(), options);
       if (result.has_plan()) write_to_folder(folder, bridge.trace(), result.plan);
     }
     if (result.has_plan()) {
@@ -139,7 +133,8 @@ bool PlanningJobs::worth_it(const Period& period, Bytes budget, int new_in_a_row
   const bool costs_improved = period.planned_with < Period::measurements && period.costs_settled();
   const bool outgrew =
       period.outgrew_plan() && !period.infeasible;  // where nothing was found, only a longer search may
-  return !for_this_budget || outgrew || costs_improved || budget_.allows_more(period);
+  const bool disk_changed = period.script && has_other_terms(*period.script, rules_->tiers().disk);
+  return !for_this_budget || outgrew || costs_improved || disk_changed || budget_.allows_more(period);
 }
 
 void PlanningJobs::ask_for(const std::shared_ptr<Period>& period, Bytes budget, const KnownPeriods& known) {

@@ -81,7 +81,7 @@ double cost_of_return(const Recording& r, Id value, const std::optional<DiskTerm
       continue;
     }
     if (disk && values.on_disk(v)) {
-      cost += disk->get_cost(values.bytes(v));
+      cost += disk->get_alone(values.bytes(v));
       continue;
     }
     if (!values.rebuildable(v)) return never;

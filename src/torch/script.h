@@ -50,6 +50,13 @@ struct Script {
   double added_cost = 0, plain_cost = 0;  // microseconds
   double gap = 0;
 
+  // Of what it puts on disk: what the plan counts for going there and coming back, in microseconds.
+  struct DiskUse {
+    std::int64_t files = 0;
+    Bytes bytes = 0;
+    double both_ways = 0;
+  } disk;
+
   [[nodiscard]] Id moments() const { return static_cast<Id>(events.size()); }
   // What it takes in memory, about.
   [[nodiscard]] Bytes bytes() const;

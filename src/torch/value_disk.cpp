@@ -1,5 +1,7 @@
 #include "torch/value_disk.h"
 
+#include <algorithm>
+#include <chrono>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -14,27 +16,97 @@ namespace reprise::internal {
 
 std::shared_ptr<ValueDisk> ValueDisk::open(const SessionDisk& options) {
   std::shared_ptr<ValueDisk> disk(new ValueDisk(options));
+  if (disk->account_.measures()) disk->measure();
   process().disks().add(disk);
   return disk;
 }
 
+// One thing after the other, in the order in which it was asked for: that is what plans count on.
 ValueDisk::ValueDisk(const SessionDisk& options)
     : files_(options),
-      account_(options, files_),
+      account_(options),
       thread_(std::make_unique<BackgroundThread>(
-          files_.ledger(), BackgroundThread::Work{.prefetch =
-                                                      [this](const std::string& number) {
-                                                        work_on(number);
-                                                        return true;
-                                                      },
-                                                  .offload = [this](const std::string& number) { work_on(number); }})) {
+          files_.ledger(),
+          BackgroundThread::Work{.prefetch = {}, .offload = [this](const std::string& number) { work_on(number); }})) {}
+
+// What a file takes shows with small ones, what a byte takes with large ones. The first one is not counted: it makes
+// the tables of the file system, and ours.
+void ValueDisk::measure() {
+  constexpr std::size_t large = 1 << 20, small = 4 << 10;
+  constexpr int times = 4;
+  const auto most = static_cast<std::size_t>(std::max<Bytes>(0, files_.ledger().budget() - Disk::header_bytes));
+  std::vector<std::byte> contents(std::min(large, most), std::byte{0x5a});
+  if (contents.empty()) return;
+  // It is the thread that is measured, unless there is none.
+  const auto wait_for_thread = [&](Lock& lock, c10::function_ref<bool()> done) {
+    constexpr std::chrono::milliseconds longest(200);
+    changed_.wait_for(lock, longest, [&] { return done(); });
+  };
+  const auto go_there_and_back = [&](std::size_t bytes) {
+    const c10::Storage memory(c10::Storage::use_byte_size_t(), bytes,
+                              c10::DataPtr(contents.data(), c10::Device(c10::DeviceType::CPU)));
+    const std::shared_ptr<DiskTransfer> transfer = put(memory);
+    const auto is_whole = [&] {
+      if (transfer->state == State::lost) throw DiskError(transfer->error);
+    };
+    {
+      Lock lock(mutex_);
+      wait_for_thread(lock, [&] { return !transfer->unwritten(); });
+      finish_writing(*transfer, lock);
+      is_whole();
+    }
+    fetch(*transfer, memory);
+    {
+      Lock lock(mutex_);
+      wait_for_thread(lock, [&] { return transfer->state != State::to_read; });
+      finish_reading(*transfer, lock);
+      is_whole();
+    }
+    forget(*transfer);
+    {
+      Lock lock(mutex_);
+      wait_for_thread(lock, [&] { return !transfers_.find(transfer->key()); });
+      done_.clear();
+    }
+    remove_forgotten();
+  };
+  go_there_and_back(contents.size());
+  account_.forget_all();
+  for (int i = 0; i < times; ++i) {
+    go_there_and_back(std::min(small, contents.size()));
+    go_there_and_back(contents.size());
+  }
+  account_.forget_totals();
 }
 
 std::shared_ptr<DiskTransfer> ValueDisk::put(c10::Storage storage) {
+  const double start = thread_microseconds();
+  std::shared_ptr<DiskTransfer> transfer;
+  {
+    const std::lock_guard lock(mutex_);
+    transfer = transfers_.add(std::move(storage));
+    transfer->asked_at = wall_microseconds();
+  }
+  begin(*transfer);
+  const double spent = thread_microseconds() - start;
   const std::lock_guard lock(mutex_);
-  auto transfer = transfers_.add(std::move(storage));
-  begin(*transfer, true);
+  account_.called(Work::put, spent);
   return transfer;
+}
+
+void ValueDisk::fetch(DiskTransfer& transfer, c10::Storage into) {
+  const double start = thread_microseconds();
+  {
+    const std::lock_guard lock(mutex_);
+    if (transfer.state != State::there) return;
+    transfer.memory = std::move(into);
+    transfer.state = State::to_read;
+    transfer.asked_at = wall_microseconds();
+  }
+  begin(transfer);
+  const double spent = thread_microseconds() - start;
+  const std::lock_guard lock(mutex_);
+  account_.called(Work::get, spent);
 }
 
 bool ValueDisk::settle() {
@@ -108,158 +180,6 @@ DiskTerms ValueDisk::terms() const {
 DiskTotals ValueDisk::totals() const {
   const std::lock_guard lock(mutex_);
   return account_.totals();
-}
-
-// ---- one transfer --------------------------------------------------------------------------------------------------
-
-void ValueDisk::begin(DiskTransfer& transfer, bool to_disk) try {
-  to_disk ? thread_->offload({transfer.key()}) : thread_->prefetch({transfer.key()});
-} catch (const std::system_error&) {  // there is no thread to be had: whoever needs it does it
-}
-
-void ValueDisk::work_on(const std::string& number) {
-  Lock lock(mutex_);
-  const std::shared_ptr<DiskTransfer> transfer = transfers_.find(number);
-  if (!transfer) return;
-  switch (transfer->state) {
-    case State::to_write: return write(*transfer, lock);
-    case State::to_read: return read(*transfer, lock);
-    case State::to_remove: return remove(*transfer, lock);
-    default: return;  // somebody else has done it
-  }
-}
-
-void ValueDisk::write(DiskTransfer& transfer, Lock& lock) {
-  transfer.state = State::writing;
-  const std::span contents = DiskTransfer::bytes_in(transfer.memory);
-  std::shared_ptr<ValueFile> file;
-  const Outcome outcome = work(lock, [&] { file = write_file(transfer.key(), contents); });
-  leave_memory(transfer);
-  transfer.state = State::there;
-  if (file) {
-    transfer.file = std::move(file);
-    account_.put(transfer.bytes, outcome.microseconds);
-  } else {
-    fail(transfer, outcome.error);
-  }
-  changed_.notify_all();
-  if (transfer.forgotten) remove(transfer, lock);
-}
-
-void ValueDisk::read(DiskTransfer& transfer, Lock& lock) {
-  transfer.state = State::reading;
-  const std::span contents = DiskTransfer::bytes_to(transfer.memory);
-  bool arrived = false;
-  const Outcome outcome = work(lock, [&, held = transfer.file]() mutable {
-    const std::shared_ptr<ValueFile> file = std::move(held);  // may be the last one: it goes before the lock comes back
-    if (files_.ended()) throw DiskError("[session] the process is about to end: nothing is read");
-    file->read(transfer.key(), contents);
-    arrived = true;
-  });
-  transfer.state = State::arrived;
-  if (arrived) {
-    account_.got(transfer.bytes, outcome.microseconds);
-  } else {
-    leave_memory(transfer);
-    fail(transfer, outcome.error);
-  }
-  changed_.notify_all();
-  if (!transfer.forgotten) return;
-  leave_memory(transfer);
-  remove(transfer, lock);
-}
-
-// Does it without the lock.
-ValueDisk::Outcome ValueDisk::work(Lock& lock, c10::function_ref<void()> what) {
-  Outcome outcome;
-  ++busy_;
-  lock.unlock();
-  const double start = wall_microseconds();
-  try {
-    what();
-  } catch (const std::exception& failure) {
-    outcome.error = failure.what();
-  }
-  outcome.microseconds = wall_microseconds() - start;
-  lock.lock();
-  --busy_;
-  return outcome;
-}
-
-void ValueDisk::finish_writing(DiskTransfer& transfer, Lock& lock) {
-  const double start = wall_microseconds();
-  if (transfer.state == State::to_write) write(transfer, lock);
-  changed_.wait(lock, [&] { return transfer.state != State::writing; });
-  account_.waited(wall_microseconds() - start);
-}
-
-void ValueDisk::finish_reading(DiskTransfer& transfer, Lock& lock) {
-  const double start = wall_microseconds();
-  if (transfer.state == State::to_read) read(transfer, lock);
-  changed_.wait(lock, [&] { return transfer.state != State::reading; });
-  account_.waited(wall_microseconds() - start);
-}
-
-void ValueDisk::leave_memory(DiskTransfer& transfer) {
-  if (!transfer.memory) return;
-  done_.push_back(std::exchange(transfer.memory, c10::Storage()));
-  any_done_.store(true, std::memory_order_release);
-}
-
-void ValueDisk::fail(DiskTransfer& transfer, const std::string& why) {
-  transfer.state = State::lost;
-  transfer.error = why;
-  account_.failed(why);
-}
-
-// Removes the file. The lock is not held meanwhile.
-void ValueDisk::remove(DiskTransfer& transfer, Lock& lock) {
-  std::shared_ptr<ValueFile> file = std::move(transfer.file);
-  transfers_.remove(transfer);
-  ++removing_;
-  lock.unlock();
-  file.reset();
-  lock.lock();
-  --removing_;
-  changed_.notify_all();
-}
-
-void ValueDisk::forget(DiskTransfer& transfer) {
-  c10::Storage memory;
-  {
-    const std::lock_guard lock(mutex_);
-    if (transfer.state == State::writing || transfer.state == State::reading) {
-      transfer.forgotten = true;
-      return;
-    }
-    memory = std::exchange(transfer.memory, c10::Storage());
-    transfer.state = State::to_remove;
-    if (transfer.file) {
-      begin(transfer, true);
-    } else {
-      transfers_.remove(transfer);
-    }
-  }
-  Arbiter::discard(std::move(memory));
-}
-
-std::shared_ptr<ValueFile> ValueDisk::write_file(const std::string& number, std::span<const std::byte> contents) {
-  auto room = files_.try_reserve(contents.size());
-  if (!room) {
-    remove_forgotten();
-    room = files_.reserve(contents.size());
-  }
-  return files_.write(number, contents, std::move(*room));
-}
-
-void ValueDisk::remove_forgotten() {
-  Lock lock(mutex_);
-  for (const auto& transfer : transfers_.all()) {
-    if (transfer->state == State::to_remove) remove(*transfer, lock);
-  }
-  changed_.wait(lock, [&] { return removing_ == 0; });  // what others remove is room, too
-  lock.unlock();
-  files_.remove_leftovers();
 }
 
 // ---- fork ----------------------------------------------------------------------------------------------------------

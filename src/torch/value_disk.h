@@ -60,27 +60,32 @@ class ValueDisk {
   friend class DiskCopy;
   using State = DiskTransfer::State;
   using Lock = std::unique_lock<std::mutex>;
+  using Work = DiskAccount::Work;
   struct Outcome {
-    double microseconds = 0;
+    Spent spent;
     std::string error;  // if it has failed
   };
 
   explicit ValueDisk(const SessionDisk&);
+  // What files take, with some that go at once. Throws DiskError.
+  void measure();
 
-  // ---- of one transfer, with the lock ----
-  void begin(DiskTransfer&, bool to_disk);
-  void work_on(const std::string& number);
-  void write(DiskTransfer&, Lock&);
-  void read(DiskTransfer&, Lock&);
-  [[nodiscard]] Outcome work(Lock&, c10::function_ref<void()>);
+  // ---- of one transfer, with the lock: since then, by this thread ----
+  Spent write(DiskTransfer&, Lock&, const Stamp& since);
+  Spent read(DiskTransfer&, Lock&, const Stamp& since);
+  Spent remove(DiskTransfer&, Lock&, const Stamp& since);
+  [[nodiscard]] Outcome work(Lock&, const Stamp& since, c10::function_ref<void()>);
   void finish_writing(DiskTransfer&, Lock&);
   void finish_reading(DiskTransfer&, Lock&);
+  void finish(Work, State, DiskTransfer&, Lock&, Stamp);
   void leave_memory(DiskTransfer&);
   void fail(DiskTransfer&, const std::string& why);
-  void remove(DiskTransfer&, Lock&);
 
   // ---- without it ----
+  void begin(const DiskTransfer&);
+  void work_on(const std::string& number);
   [[nodiscard]] std::shared_ptr<DiskTransfer> put(c10::Storage);
+  void fetch(DiskTransfer&, c10::Storage into);
   void forget(DiskTransfer&);
   [[nodiscard]] std::shared_ptr<ValueFile> write_file(const std::string& number, std::span<const std::byte>);
   void remove_forgotten();

@@ -16,7 +16,7 @@ namespace {
 
 double cost_by_disk(const Recording& r, Id value, const DiskTerms& disk) {
   const Bytes bytes = r.values().bytes(value);
-  return disk.get_cost(bytes) + (r.values().on_disk(value) ? 0 : disk.put_cost(bytes));
+  return disk.get_alone(bytes) + (r.values().on_disk(value) ? 0 : disk.put_alone(bytes));
 }
 
 // Plans knew what comes, so what they did counts for more than age and cost, which differ by less.

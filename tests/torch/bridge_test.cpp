@@ -183,7 +183,10 @@ TEST(Bridge, OffersADiskForWhatCanBeReplayedAndIsWorthAFile) {
   const Id kept = made.run({a}, 1 << 20);
   made.choice(Choice::keep);
   made.event("back", {a, small, kept});
-  const DiskTerms terms{.capacity = 3 << 20, .put_file = 5, .put_byte = 1e-6, .get_file = 3, .get_byte = 2e-6};
+  const DiskTerms terms{.capacity = 3 << 20,
+                        .put = {.caller = 1, .cpu = {5, 1e-6}, .time = {7, 3e-6}},
+                        .get = {.caller = 2, .cpu = {3, 2e-6}, .time = {4, 5e-6}},
+                        .remove = {.caller = 0.5, .cpu = {0.25, 0}, .time = {0.75, 1e-6}}};
   const Trace trace = Bridge(made.period(), OfferedTiers(false, terms)).trace();
   ASSERT_EQ(trace.tiers.size(), 1u);
   const Tier& disk = trace.tiers[0];
@@ -193,8 +196,12 @@ TEST(Bridge, OffersADiskForWhatCanBeReplayedAndIsWorthAFile) {
   ASSERT_EQ(disk.entries.size(), 1u);
   EXPECT_EQ(disk.entries[0].value, 0);
   EXPECT_EQ(disk.entries[0].bytes, 1 << 20);
-  EXPECT_DOUBLE_EQ(disk.entries[0].put_cost, 5 + 1e-6 * (1 << 20));
-  EXPECT_DOUBLE_EQ(disk.entries[0].get_cost, 3 + 2e-6 * (1 << 20));
+  EXPECT_DOUBLE_EQ(disk.entries[0].put_cost, 1 + 5 + 0.5 + 0.25 + 1e-6 * (1 << 20)) << "the file goes some time, too";
+  EXPECT_DOUBLE_EQ(disk.entries[0].get_cost, 2 + 3 + 2e-6 * (1 << 20));
+  EXPECT_DOUBLE_EQ(disk.entries[0].put_time, 7 + 3e-6 * (1 << 20));
+  EXPECT_DOUBLE_EQ(disk.entries[0].get_time, 4 + 0.75 + 6e-6 * (1 << 20)) << "the thread removes files, too";
+  EXPECT_TRUE(disk.overlaps());
+  EXPECT_FALSE(disk.duplex);
   EXPECT_TRUE(Bridge(made.period(), false).trace().tiers.empty());
 }
 

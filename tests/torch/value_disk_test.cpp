@@ -99,6 +99,7 @@ TEST_F(ValueDiskTest, CountsWhatIsWrittenUntilItIsWritten) {
 
 TEST_F(ValueDiskTest, CountsWhatIsReadAheadFromTheStart) {
   const auto disk = open();
+  const int opened = files.count(FileOperation::open);
   const at::Tensor x = numbers();
   const auto copy = DiskCopy::of(disk, x.storage());
   copy->finish_writing();
@@ -113,7 +114,7 @@ TEST_F(ValueDiskTest, CountsWhatIsReadAheadFromTheStart) {
     EXPECT_FALSE(copy->fetched());
   }
   EXPECT_EQ(meter::live(), before);
-  EXPECT_EQ(files.count(FileOperation::open) - 8, 1) << "eight for measuring: it was read once";
+  EXPECT_EQ(files.count(FileOperation::open), opened + 1) << "it was read once";
 }
 
 TEST_F(ValueDiskTest, GivesUpWhatWasFetchedAndNobodyAskedFor) {
@@ -276,8 +277,8 @@ TEST_F(ValueDiskTest, ServesTheChildOfAForkInTheMiddleOfAWrite) {
 
 TEST_F(ValueDiskTest, MeasuresWhatAFileAndAByteCost) {
   const DiskTerms terms = open()->terms();
-  EXPECT_GT(terms.put_file, 0);
-  EXPECT_GT(terms.get_file, 0);
+  EXPECT_GT(terms.put_time(1), 0);
+  EXPECT_GT(terms.get_time(1), 0);
   EXPECT_GT(terms.put_cost(64 << 20), terms.put_cost(1 << 10)) << "more bytes, more time";
   EXPECT_EQ(terms.capacity, std::nullopt);
   EXPECT_EQ(open(1 << 20)->terms().capacity, 1 << 20);
