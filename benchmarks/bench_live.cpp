@@ -14,6 +14,7 @@
 
 #include "reprise/torch/errors.h"
 #include "training_models.h"
+#include "training_place.h"
 #include "training_run.h"
 
 namespace reprise::benchmarks {
@@ -70,6 +71,10 @@ std::optional<LiveSettings> parse(int argc, char** argv, int& status) {
       ->check(CLI::NonNegativeNumber);
   app.add_option("--planning-share", s.session.planning_share,
                  "see SessionOptions; default: 0.05 with --run, else inf");
+  app.add_option("--device", s.device,
+                 "sim: on the simulated accelerator of the tests, in its bytes and in the time of its kernels")
+      ->check(CLI::IsMember({"cpu", "sim"}))
+      ->capture_default_str();
   app.add_flag("--smallest", s.smallest, "find the smallest budget that three steps in a row keep, to 0.1 %");
   app.add_flag("--json", s.json, "one JSON object alone on stdout");
   app.add_option("--only", only, "SIDE N: N steps of plain, record (no budget) or reprise and nothing else")
@@ -78,6 +83,7 @@ std::optional<LiveSettings> parse(int argc, char** argv, int& status) {
   try {
     app.parse(argc, argv);
     if (!only.empty()) take_only(only, s);
+    if (s.device != "cpu" && s.run > 0) throw CLI::ValidationError("--run", "is about the CPU: not with --device");
   } catch (const CLI::ParseError& error) {
     status = app.exit(error) == 0 ? 0 : 2;
     return std::nullopt;
@@ -142,6 +148,7 @@ int live(int argc, char** argv) {
   const std::optional<LiveSettings> settings = parse(argc, argv, status);
   if (!settings) return status;
   begin_process(settings->threads, settings->denormals);
+  train_on(settings->device);
   if (settings->smallest) {
     const SmallestReport report = find_smallest(*settings);
     write(*settings, report);

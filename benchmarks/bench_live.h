@@ -21,7 +21,8 @@ struct LiveSettings {
   // step is not in it.
   std::string budget = "0.5x";
   std::string optimizer = "none";
-  std::int64_t region = 0;  // blocks in a region of the rival; 0: no rival
+  std::string device = "cpu";  // or "sim", the simulated accelerator of the tests
+  std::int64_t region = 0;     // blocks in a region of the rival; 0: no rival
   int threads = 1;
   // Numbers too small for a normal float are computed as they are. They are a hundred times slower than others on some
   // processors: in backward of `lstm` they would be nine tenths of the time and hide everything else.
@@ -50,7 +51,7 @@ int live(int argc, char** argv);
 // All bytes are above the level.
 struct LiveReport {
   // What is known before the first Reprise step.
-  std::string model, optimizer;
+  std::string model, optimizer, device;
   Bytes level = 0, plain_peak = 0, budget = 0;
 
   int repetitions = 0;

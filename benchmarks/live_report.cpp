@@ -69,6 +69,7 @@ void write_json(std::ostream& out, const LiveReport& r) {
   const Summary& last = r.summary;
   Json row{{"model", r.model},
            {"optimizer", r.optimizer},
+           {"device", r.device},
            {"budget_bytes", r.budget},
            {"peak_bytes", r.every_step.peak},
            {"plain_peak_bytes", r.plain_peak},
@@ -119,8 +120,10 @@ void write_json(std::ostream& out, const LiveReport& r) {
 void write_text(std::ostream& out, const LiveReport& r) {
   const Summary& last = r.summary;
   const auto bytes = [&](Bytes b) { return format_bytes(b) + "  (" + share_of(b, r.plain_peak) + " of plain)"; };
-  out << r.model << ", optimizer " << r.optimizer << ", bytes above a level of " << format_bytes(r.level) << '\n';
-  line(out, "plain peak", format_bytes(r.plain_peak) + ", " + fixed(plain_seconds(r), 4) + " s of CPU a step");
+  const std::string time = r.device == "cpu" ? " s of CPU a step" : " s of the device a step";
+  out << r.model << " on " << r.device << ", optimizer " << r.optimizer << ", bytes above a level of "
+      << format_bytes(r.level) << '\n';
+  line(out, "plain peak", format_bytes(r.plain_peak) + ", " + fixed(plain_seconds(r), 4) + time);
   line(out, "budget", bytes(r.budget));
   line(out, "peak",
        format_bytes(r.every_step.peak) + "  (" + share_of(r.every_step.peak, r.budget) + " of the budget)");

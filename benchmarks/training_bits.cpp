@@ -12,7 +12,7 @@ Bits::Bits(const NamedTensors& tensors) {
   for (const auto& [name, tensor] : tensors) {
     Entry entry{name, tensor.defined(), tensor.defined() && tensor.scalar_type() == torch::kFloat, {}};
     if (entry.defined) {
-      const torch::Tensor dense = tensor.detach().contiguous();
+      const torch::Tensor dense = tensor.detach().contiguous().cpu();
       const char* const data = static_cast<const char*>(dense.const_data_ptr());
       entry.bytes.assign(data, data + dense.nbytes());
     }

@@ -1,26 +1,19 @@
 #include "training_run.h"
 
-#include <ATen/CPUGeneratorImpl.h>
-#include <time.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "reprise/trace/error.h"
 #include "torch/clock.h"
+#include "torch/libtorch.h"
 #include "torch/meter.h"
+#include "training_place.h"
 
 namespace reprise::benchmarks {
 using namespace internal;
 namespace {
 
 constexpr std::uint64_t model_seed = 0;
-
-double cpu_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 Model seeded_model(const std::string& name) {
   torch::manual_seed(model_seed);
@@ -82,10 +75,11 @@ StepResult Training::reprise(Session& session) {
 StepResult Training::run(const std::function<torch::Tensor()>& loss_of, Session* session) {
   reset();
   StepResult result;
-  result.level = meter::live();
-  meter::mark_peak();
+  Meter& meter = place_of_training().meter();
+  result.level = meter.live();
+  meter.mark_peak();
   const double wall = wall_microseconds(), thread = thread_microseconds();
-  const double start = cpu_seconds();
+  TrainingClock clock;
   {
     std::optional<Step> step;
     if (session != nullptr) step.emplace(session->step());
@@ -94,10 +88,10 @@ StepResult Training::run(const std::function<torch::Tensor()>& loss_of, Session*
     if (optimizer_) optimizer_->step();
     loss_ = loss.item<float>();
   }
-  result.seconds = cpu_seconds() - start;
+  result.seconds = clock.seconds();
   result.thread_seconds = 1e-6 * (thread_microseconds() - thread);
   result.wall_seconds = 1e-6 * (wall_microseconds() - wall);
-  result.peak = meter::peak();
+  result.peak = meter.peak();
   // A session marks the peak for itself: then what is read here begins at the end of its step.
   if (session != nullptr) result.peak = std::max(result.peak, session->summary().peak_last_step);
   return result;
@@ -137,7 +131,7 @@ void Training::advance() {
 Outcome Training::outcome() const {
   NamedTensors tensors;
   tensors.emplace_back("the loss", torch::full({1}, loss_));
-  tensors.emplace_back("the generator", at::detail::getDefaultCPUGenerator().get_state());
+  tensors.emplace_back("the generator", libtorch::default_generator(place_of_training().device()).get_state());
   for (const auto& parameter : model_.module->named_parameters()) {
     tensors.emplace_back("the gradient of " + parameter.key(), parameter.value().grad());
   }
