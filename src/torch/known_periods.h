@@ -1,9 +1,10 @@
 // The periods that a session knows: so many that steps whose shapes take turns are met again, and no more than fit a
-// bound in number and bytes, however many different ones there are. The least used goes first. Where none comes again,
-// hardly any are kept.
+// bound in number and bytes, however many different ones there are. The least used goes first. The bound in bytes is
+// reached only where it pays: an eighth of it is enough until one comes that was known once and had to go.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -29,9 +30,13 @@ class KnownPeriods {
 
  private:
   [[nodiscard]] bool hardly_any_comes_again() const;
+  void look_for(const Period&);
   Bytes let_one_go();
 
   std::vector<std::shared_ptr<Period>> all_;
+  std::deque<std::uint64_t> gone_;        // hashes of those that had to go, the newest last
+  static constexpr Bytes least_part = 8;  // of the bytes that they may take: one by this number
+  Bytes part_ = least_part;
   std::uint32_t turn_ = 0;
   int new_in_a_row_ = 0;
 };

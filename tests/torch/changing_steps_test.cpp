@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "reprise/torch/checkpoint.h"
@@ -22,10 +23,14 @@ using at::Tensor;
 
 // ---- the periods that a session knows ----
 
-std::shared_ptr<Period> period_of(std::int64_t arguments) {
+// The same one again if it has the same number, else one that never was before.
+std::shared_ptr<Period> period_of(std::int64_t arguments, std::optional<Bytes> number = std::nullopt) {
+  static Bytes last = 1000;
   auto period = std::make_shared<Period>();
   period->recipes = std::make_shared<Recipes>();
   period->recipes->arguments.resize(static_cast<std::size_t>(arguments));
+  period->recipes->values.push_back({.bytes = number ? *number : ++last});
+  period->recipes->outputs.push_back({.value = 0});
   return period;
 }
 
@@ -40,29 +45,35 @@ TEST(KnownPeriods, AreBoundedInNumber) {
 TEST(KnownPeriods, AreBoundedInBytes) {
   KnownPeriods known;
   const Bytes one = period_of(1000)->bytes();
-  for (int i = 0; i < 30; ++i) known.add(period_of(1000), 10 * one);
+  for (int i = 0; i < 60; ++i) known.add(period_of(1000, i % 20), 10 * one);
   EXPECT_GE(known.all().size(), 5u);
   EXPECT_LE(known.all().size(), 10u);
 }
 
-TEST(KnownPeriods, AreFewWhereNoneComesAgainAndMoreOnceOneDoes) {
+TEST(KnownPeriods, AreFewUntilOneComesAgainThatHadToGo) {
   KnownPeriods known;
   const Bytes one = period_of(1000)->bytes();
-  for (int i = 0; i < 100; ++i) known.add(period_of(1000), 20 * one);
-  EXPECT_EQ(known.all().size(), 2u);
-  known.met_again(*known.all().back());
-  for (int i = 0; i < 30; ++i) known.add(period_of(1000), 20 * one);
-  EXPECT_GE(known.all().size(), 10u);
+  for (int i = 0; i < 20; ++i) known.add(period_of(1000, i), 20 * one);
+  EXPECT_LE(known.all().size(), 5u);
+  for (int i = 0; i < 20; ++i) known.add(period_of(1000, i), 20 * one);
+  EXPECT_GE(known.all().size(), 15u);
+}
+
+TEST(KnownPeriods, AreFewerStillWhereNoneComesAgain) {
+  KnownPeriods known;
+  const Bytes one = period_of(1000)->bytes();
+  for (int i = 0; i < 100; ++i) known.add(period_of(1000), 30 * one);
+  EXPECT_LE(known.all().size(), 3u);
 }
 
 TEST(KnownPeriods, AreBoundedInBytesAlsoWhenPlansComeLater) {
   KnownPeriods known;
   const Bytes one = period_of(1000)->bytes();
-  for (int i = 0; i < 10; ++i) known.add(period_of(1000), 20 * one);
+  for (int i = 0; i < 10; ++i) known.add(period_of(1000), 40 * one);
   auto script = std::make_shared<Script>();
   script->last_drop.resize(100'000);
   known.all()[3]->use(script, {});
-  const Bytes most = 10 * one + script->bytes() / 2;
+  const Bytes most = 40 * one + script->bytes() / 2;
   known.keep_within(most);
   Bytes bytes = 0;
   for (const auto& period : known.all()) bytes += period->bytes();
@@ -191,7 +202,7 @@ TEST(ChangingSteps, ShapesThatTakeTurnsAreMetAgain) {
     net.loss(8 + i % 100).backward();
     net.drop_gradient();
   }
-  EXPECT_EQ(session.summary().traces, 100);
+  EXPECT_LE(session.summary().traces, 200) << "after the second time each of them is known";
 }
 
 TEST(ChangingSteps, OnceTheyDifferOnlyWhatComesAgainIsPlanned) {
