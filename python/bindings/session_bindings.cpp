@@ -98,8 +98,9 @@ class PythonSession {
 
 std::unique_ptr<PythonSession> make_session(std::optional<Bytes> budget, const std::string& device,
                                             const NamedBudgets& budgets, const std::string& disk,
-                                            std::optional<Bytes> disk_bytes, const std::string& verify, bool pack,
-                                            double planning_share, double planning_seconds, const std::string& plans,
+                                            std::optional<Bytes> disk_bytes, Bytes host, const std::string& verify,
+                                            bool pack, double planning_share, double planning_seconds,
+                                            const std::string& plans,
                                             const std::vector<std::pair<std::string, std::string>>& policy,
                                             bool forget_everything, const std::string& name) {
   if (!(planning_seconds >= 0 && planning_seconds < 1e9)) {
@@ -112,6 +113,7 @@ std::unique_ptr<PythonSession> make_session(std::optional<Bytes> budget, const s
   options.budgets = place_budgets(budgets);
   options.disk.folder = disk;
   if (disk_bytes) options.disk.bytes = *disk_bytes;
+  options.host.bytes = host;
   options.verify = verify_of("session", verify);
   options.pack = pack;
   options.planning_share = planning_share;
@@ -196,7 +198,7 @@ void run_step_of(PythonSession& self, const std::function<void()>& step, const s
 void add_sessions(py::module_& module) {
   py::class_<PythonSession>(module, "Session")
       .def(py::init(&make_session), py::arg("budget"), py::arg("device"), py::arg("budgets"), py::arg("disk"),
-           py::arg("disk_bytes"), py::arg("verify"), py::arg("pack"), py::arg("planning_share"),
+           py::arg("disk_bytes"), py::arg("host"), py::arg("verify"), py::arg("pack"), py::arg("planning_share"),
            py::arg("planning_seconds"), py::arg("plans"), py::arg("policy"), py::arg("forget_everything"),
            py::arg("name"))
       .def("open", &PythonSession::open, NoInterpreter())

@@ -195,6 +195,7 @@ class Session:
         budgets: list[tuple[str, int | None]],
         disk: str,
         disk_bytes: int | None,
+        host: int,
         verify: str,
         pack: bool,
         planning_share: float,

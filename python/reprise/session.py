@@ -112,6 +112,8 @@ class Session:
             being forgotten, where that is cheaper by the speed that was measured, or where there is no other way to keep to
             the budget. Files are checked, and removed in the end. None: no disk.
         disk_bytes: the most bytes of these files; None: no limit.
+        host: bytes of pinned memory of the host, as an int or as text, that values of the accelerator in `device` or
+            `budgets` may go to (be offloaded to) instead of being forgotten. None: none.
         verify: when a rebuilt value is compared with the forgotten one, bit by bit: "first_time" for each recipe, "always"
             or "never".
         pack: masks and indices are packed without loss instead of forgotten.
@@ -138,6 +140,7 @@ class Session:
         budgets: Mapping[str | torch.device, int | str | None] | None = None,
         disk: str | os.PathLike[str] | None = None,
         disk_bytes: int | str | None = None,
+        host: int | str | None = None,
         verify: Verify = "first_time",
         pack: bool = True,
         planning_share: float = 0.05,
@@ -160,6 +163,7 @@ class Session:
             budgets=_place_budgets(budgets, "[session] option budgets"),
             disk="" if disk is None else arguments.path(disk, "[session] option disk"),
             disk_bytes=None if disk_bytes is None else bytes_of(disk_bytes, what="[session] option disk_bytes"),
+            host=0 if host is None else bytes_of(host, what="[session] option host"),
             verify=arguments.need(verify, str, "[session] option verify", "'never', 'first_time' or 'always'"),
             pack=arguments.flag(pack, "[session] option pack"),
             planning_share=arguments.number(planning_share, "[session] option planning_share", finite=False),

@@ -49,6 +49,8 @@ CASES = {
     "device beside budgets": (lambda: session(device="cpu", budgets={"cpu": 9}), ValueError, "and option device is 'cpu'"),
     "budgets of others": (lambda: setattr(session(), "budgets", {"meta": 9}), ValueError, "meta"),
     "disk": (lambda: session(disk=3), TypeError, "option disk is 3: it must be a path"),
+    "host": (lambda: session(host="a lot"), ValueError, "option host"),
+    "a host without an accelerator": (lambda: session(host="1MiB"), ValueError, "no accelerator is named"),
     "a disk that is not there": (lambda: session(disk="/nowhere"), OSError, "nowhere"),
     "bytes of no disk": (lambda: session(disk_bytes="1GiB"), ValueError, "option disk_bytes is about a disk"),
     "bytes of a disk": (lambda: session(disk=".", disk_bytes="all"), ValueError, "option disk_bytes: 'all' is no amount"),

@@ -66,6 +66,11 @@ std::string disk(const Summary& summary) {
                                      format_bytes(summary.disk_put_last_step), format_bytes(summary.disk_got_last_step),
                                      cpu_time(summary.disk_seconds), cpu_time(summary.disk_wait_seconds)));
   }
+  if (summary.host_put_last_step > 0 || summary.host_got_last_step > 0) {
+    text += line("host", fmt::format("{} copied to its memory, {} back; at most {} there",
+                                     format_bytes(summary.host_put_last_step), format_bytes(summary.host_got_last_step),
+                                     format_bytes(summary.host_peak)));
+  }
   if (summary.disk_failures > 0) {
     text += line(text.empty() ? "disk" : "",
                  fmt::format("{} so far, the newest: {}", counted(summary.disk_failures, "failure"),

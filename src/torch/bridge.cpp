@@ -11,7 +11,6 @@ namespace reprise::internal {
 namespace {
 
 constexpr const char* name_of_packed = "packed";
-constexpr const char* name_of_disk = "disk";
 
 // At the place that plans are made for.
 Bytes planned_bytes(const RecordedValue& value) {
@@ -19,7 +18,7 @@ Bytes planned_bytes(const RecordedValue& value) {
 }
 
 // The tier of this name in a plan, which may be another program's.
-Id tier_of(const Plan& plan, const char* name) {
+Id tier_of(const Plan& plan, const std::string& name) {
   const auto found =
       std::find_if(plan.tiers.begin(), plan.tiers.end(), [&](const Tier& tier) { return tier.name == name; });
   return found == plan.tiers.end() ? -1 : static_cast<Id>(found - plan.tiers.begin());
@@ -34,7 +33,7 @@ Bridge::Bridge(const Period& period, const OfferedTiers& tiers) : chains_(period
   check(trace_);
   add_takeovers(period);
   if (tiers.pack) add_packing(period);
-  if (tiers.disk) add_disk(period, *tiers.disk);
+  if (tiers.below) add_tier(period, *tiers.below);
   check(trace_);
 }
 
@@ -205,26 +204,29 @@ void Bridge::add_packing(const Period& period) {
   if (!packed.entries.empty()) trace_.tiers.push_back(std::move(packed));
 }
 
-// What can be rebuilt, so that a file that is lost costs time and no gradient.
-void Bridge::add_disk(const Period& period, const DiskTerms& terms) {
-  Tier disk;
-  disk.name = name_of_disk;
-  disk.capacity = terms.capacity;
-  disk.in_budget = false;
+// What can be rebuilt, so that a copy that is lost costs time and no gradient.
+void Bridge::add_tier(const Period& period, const TierTerms& terms) {
+  Tier below;
+  below.name = terms.name;
+  below.capacity = terms.capacity;
+  below.in_budget = false;
+  below.duplex = terms.duplex;
   for (std::size_t v = 0; v < recorded_.size(); ++v) {
     const Value& value = trace_.values[v];
     if (!terms.takes(value.bytes) || period.recipes->values[recorded_[v]].outlasts) continue;
     if (!trace_.operators[*value.maker].replayable) continue;
-    disk.entries.push_back({static_cast<Id>(v), value.bytes, terms.put_cost(value.bytes), terms.get_cost(value.bytes),
-                            terms.put_time(value.bytes), terms.get_time(value.bytes)});
+    below.entries.push_back({static_cast<Id>(v), value.bytes, terms.put_cost(value.bytes), terms.get_cost(value.bytes),
+                             terms.put_time(value.bytes), terms.get_time(value.bytes)});
   }
-  if (!disk.entries.empty()) trace_.tiers.push_back(std::move(disk));
+  if (below.entries.empty()) return;
+  name_of_below_ = below.name;
+  trace_.tiers.push_back(std::move(below));
 }
 
 // ---- back ----------------------------------------------------------------------------------------------------------
 
 std::shared_ptr<const Script> Bridge::script(const Plan& plan, const Simulation& simulation, double gap) const {
-  const Id packed = tier_of(plan, name_of_packed), disk = tier_of(plan, name_of_disk);
+  const Id packed = tier_of(plan, name_of_packed), below = tier_of(plan, name_of_below_);
   auto script = std::make_shared<Script>();
   script->peak = simulation.peak;
   script->plain_cost = trace_.total_cost();
@@ -244,12 +246,12 @@ std::shared_ptr<const Script> Bridge::script(const Plan& plan, const Simulation&
       case Action::Kind::get: {
         const Id value = recorded_[action.target];
         const bool put = action.kind == Action::Kind::put;
-        if (action.tier == disk) put ? writer.put(value) : writer.get(value);
-        if (action.tier == disk && put) {
-          const TierEntry& entry = *plan.tiers[disk].find(action.target);
-          ++script->disk.files;
-          script->disk.bytes += entry.bytes;
-          script->disk.both_ways += entry.put_cost + entry.get_cost + entry.put_time + entry.get_time;
+        if (action.tier == below) put ? writer.put(value) : writer.get(value);
+        if (action.tier == below && put) {
+          const TierEntry& entry = *plan.tiers[below].find(action.target);
+          ++script->below.puts;
+          script->below.bytes += entry.bytes;
+          script->below.both_ways += entry.put_cost + entry.get_cost + entry.put_time + entry.get_time;
         }
         if (action.tier == packed) put ? writer.pack(value) : writer.unpack(value);
         break;

@@ -33,10 +33,11 @@ class Bridge {
   void run_event(Moment&, Bytes workspace);
   void add_takeovers(const Period&);
   void add_packing(const Period&);
-  void add_disk(const Period&, const DiskTerms&);
+  void add_tier(const Period&, const TierTerms&);
 
   const InPlaceChains chains_;
   Trace trace_;
+  std::string name_of_below_;                     // of the tier below the place; empty: none
   std::vector<Id> value_of_;                      // by recorded value: in the trace, or -1
   std::vector<Id> recorded_;                      // by value of the trace
   std::vector<std::vector<Id>> operators_;        // by operator of the trace: recipes to run, in order

@@ -14,12 +14,12 @@ DiskAccount::DiskAccount(const SessionDisk& options) : free_(options.eager) {
 void DiskAccount::forget_all() {
   for (const Work work : {Work::put, Work::get, Work::remove}) {
     Learnt& learnt = learnt_[static_cast<int>(work)] = {};
-    terms_of(work) = free_ ? DiskWork{} : DiskWork{0, learnt.cpu.line(), learnt.time.line()};
+    terms_of(work) = free_ ? TierWork{} : TierWork{0, learnt.cpu.line(), learnt.time.line()};
   }
   forget_totals();
 }
 
-DiskWork& DiskAccount::terms_of(Work work) {
+TierWork& DiskAccount::terms_of(Work work) {
   switch (work) {
     case Work::put: return terms_.put;
     case Work::get: return terms_.get;
@@ -38,7 +38,7 @@ void DiskAccount::done(Work work, std::size_t bytes, const Spent& spent) {
   if (work == Work::get) totals_.got += static_cast<Bytes>(bytes);
   if (work != Work::remove) totals_.seconds += spent.time * 1e-6;
   if (free_) return;
-  DiskWork& terms = terms_of(work);
+  TierWork& terms = terms_of(work);
   Learnt& learnt = learnt_[static_cast<int>(work)];
   learnt.cpu.learn(static_cast<Bytes>(bytes), spent.cpu);
   learnt.time.learn(static_cast<Bytes>(bytes), spent.time);

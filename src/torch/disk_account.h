@@ -57,7 +57,7 @@ class DiskAccount {
 
   // Whether there is anything to measure: files may be free.
   [[nodiscard]] bool measures() const { return !free_; }
-  [[nodiscard]] const DiskTerms& terms() const { return terms_; }
+  [[nodiscard]] const TierTerms& terms() const { return terms_; }
   [[nodiscard]] const DiskTotals& totals() const { return totals_; }
 
  private:
@@ -66,11 +66,11 @@ class DiskAccount {
     int count = 0;
     double calls = 0;  // since the last of them
   };
-  [[nodiscard]] DiskWork& terms_of(Work);
+  [[nodiscard]] TierWork& terms_of(Work);
   [[nodiscard]] double rate(Work) const;  // how much the next one counts
 
   const bool free_;  // whatever it costs
-  DiskTerms terms_;
+  TierTerms terms_;
   Learnt learnt_[3];
   DiskTotals totals_;
 };

@@ -14,7 +14,11 @@ std::shared_ptr<const DiskCopy> DiskCopy::of(std::shared_ptr<ValueDisk> disk, c1
 }
 
 DiskCopy::DiskCopy(std::shared_ptr<ValueDisk> disk, c10::Storage storage)
-    : disk_(std::move(disk)), transfer_(disk_->put(std::move(storage))) {}
+    : disk_(std::move(disk)), transfer_(disk_->begin_put(std::move(storage))) {}
+
+std::shared_ptr<const TierCopy> ValueDisk::put(c10::Storage storage, const std::optional<c10::Stream>&) {
+  return DiskCopy::of(shared_from_this(), std::move(storage));
+}
 
 DiskCopy::~DiskCopy() {
   disk_->forget(*transfer_);
@@ -40,7 +44,7 @@ bool DiskCopy::fetched() const {
   return now == State::to_read || now == State::reading || now == State::arrived;
 }
 
-void DiskCopy::finish_writing() const {
+void DiskCopy::finish_put() const {
   Arbiter::expect_free("a value is written to disk");
   ValueDisk::Lock lock(disk_->mutex_);
   if (transfer_->unwritten()) disk_->finish_writing(*transfer_, lock);

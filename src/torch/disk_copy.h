@@ -10,30 +10,25 @@
 
 #include <memory>
 
-#include "torch/value_copy.h"
 #include "torch/value_disk.h"
 
 namespace reprise::internal {
 
 // When it ends, its file goes.
-class DiskCopy final : public ValueCopy {
+class DiskCopy final : public TierCopy {
  public:
   // Begins to write what is in this storage, which nobody may write into until that has ended.
   [[nodiscard]] static std::shared_ptr<const DiskCopy> of(std::shared_ptr<ValueDisk>, c10::Storage);
   ~DiskCopy() override;
 
-  // False: it could not be written, or not be read. There are no contents to be had from it.
-  [[nodiscard]] bool usable() const;
+  [[nodiscard]] bool usable() const override;
   [[nodiscard]] bool is_being_written() const;
   [[nodiscard]] c10::Storage contents() const override;
   [[nodiscard]] bool fetched() const override;
 
-  // Until it is written, or turns out to be of no use. Not under the arbiter's lock.
-  void finish_writing() const;
-  // Begins to read it, into new memory. Throws BudgetError. Not under the arbiter's lock.
-  void fetch() const;
-  // Nobody counts any more on what was fetched.
-  void give_up_fetched() const;
+  void finish_put() const override;
+  void fetch() const override;
+  void give_up_fetched() const override;
 
  private:
   using State = DiskTransfer::State;

@@ -12,7 +12,7 @@ namespace reprise::internal {
 namespace {
 
 void drop(Recording& recording, Id value, bool needed_again) {
-  if (needed_again && recording.rules().disk()) finish_put_for_plan(recording, value);
+  if (needed_again && recording.rules().has_tier()) finish_put_for_plan(recording, value);
   {
     const Arbiter lock;
     if (PlanRun* const plan = recording.plan()) plan->drop(value);
@@ -53,7 +53,7 @@ void execute(Recording& recording, const Script& script, const Script::Step& ste
 // LibTorch's callbacks swallow errors. What failed here fails again, where it can be seen, if backward needs it. The
 // operators are the same as ever, so the period goes on, and gets another plan.
 void execute(Recording& recording, const Script& script, std::span<const Script::Step> steps) try {
-  if (const auto& disk = recording.rules().disk()) (void)disk->settle();
+  recording.rules().settle_tiers();
   for (const Script::Step& step : steps) execute(recording, script, step);
 } catch (const std::exception& error) {
   const Arbiter lock;

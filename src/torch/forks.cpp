@@ -12,7 +12,7 @@
 #include "torch/process.h"
 #include "torch/sequences.h"
 #include "torch/steps.h"
-#include "torch/value_disks.h"
+#include "torch/value_tiers.h"
 
 namespace reprise::internal {
 namespace {
@@ -26,7 +26,7 @@ void before() {
   Arbiter::lock_for_fork();
   process().operators().lock();
   process().planning().lock();
-  process().disks().lock_for_fork();
+  process().tiers().lock_for_fork();
   far::lock_for_fork();
   heap::lock_for_fork();
 }
@@ -34,7 +34,7 @@ void before() {
 void in_parent() {
   heap::unlock_after_fork();
   far::unlock_after_fork();
-  process().disks().unlock_in_parent();
+  process().tiers().unlock_in_parent();
   process().planning().unlock();
   process().operators().unlock();
   Arbiter::unlock_after_fork();
@@ -46,7 +46,7 @@ void in_parent() {
 void in_child() {
   heap::unlock_after_fork();
   far::unlock_after_fork();
-  process().disks().unlock_in_child();
+  process().tiers().unlock_in_child();
   process().planning().renew();
   process().operators().unlock();
   keep_step_of_this_thread();

@@ -11,7 +11,7 @@ namespace reprise::internal {
 // is ever free.
 class LearntLine {
  public:
-  [[nodiscard]] const DiskLine& line() const { return line_; }
+  [[nodiscard]] const TierLine& line() const { return line_; }
 
   void learn(Bytes bytes, double seen) {
     constexpr double memory = 0.95, rare = 5, share = 0.01, alike = 0.1, small = 64 << 10;
@@ -32,17 +32,17 @@ class LearntLine {
     const double variance = square_ / all_ - mean_size * mean_size;
     if (count_ > 1 && variance > alike * alike * mean_size * mean_size) {
       line_.byte = (product_ / all_ - mean_size * mean_time) / variance;
-      line_.file = mean_time - line_.byte * mean_size;
+      line_.each = mean_time - line_.byte * mean_size;
     } else {  // all of one size: nothing tells its parts from each other
-      const double scale = mean_time / (line_.file + line_.byte * mean_size);
-      line_ = {line_.file * scale, line_.byte * scale};
+      const double scale = mean_time / (line_.each + line_.byte * mean_size);
+      line_ = {line_.each * scale, line_.byte * scale};
     }
-    line_.file = std::max(line_.file, share * mean_time);
+    line_.each = std::max(line_.each, share * mean_time);
     line_.byte = std::max(line_.byte, share * mean_time / mean_size);
   }
 
  private:
-  DiskLine line_{20, 5e-4};  // before anything was seen
+  TierLine line_{20, 5e-4};  // before anything was seen
   int count_ = 0;
   double all_ = 0, size_ = 0, square_ = 0, time_ = 0, product_ = 0;  // of weights, and of what they weigh
 };

@@ -78,6 +78,17 @@ void copy(const c10::Storage& to, const c10::Storage& from) {
   bytes_in(to).copy_(bytes_in(from));
 }
 
+c10::Storage new_pinned_storage(std::size_t bytes, c10::Device device) {
+  c10::Allocator* const allocator =
+      at::globalContext().getAcceleratorHooksInterface(device.type()).getPinnedMemoryAllocator();
+  return c10::Storage(c10::Storage::use_byte_size_t(), bytes, allocator->allocate(bytes), allocator, false);
+}
+
+void copy_beside(const c10::Storage& to, const c10::Storage& from) {
+  const Unseen unseen;
+  bytes_in(to).copy_(bytes_in(from), true);
+}
+
 // By an event of our own: a wait for the device's stream would throw what the program's kernels threw, perhaps only
 // once, and the program, which waits later, would never know.
 std::vector<std::byte> on_host(const c10::Storage& storage) {

@@ -40,6 +40,10 @@ using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
 [[nodiscard]] c10::Storage new_storage(std::size_t bytes, c10::Device = c10::Device(c10::DeviceType::CPU));
 // Copies all contents to a storage of the same device, on its current stream.
 void copy(const c10::Storage& to, const c10::Storage& from);
+// Pinned memory of the host: the device copies there and back by itself. Throws c10::Error if it has none.
+[[nodiscard]] c10::Storage new_pinned_storage(std::size_t bytes, c10::Device);
+// Copies all contents between a device and pinned memory, on the current stream: the host does not wait.
+void copy_beside(const c10::Storage& to, const c10::Storage& from);
 // The contents, where the host can read them. Waits for the device: not under a lock of ours.
 [[nodiscard]] std::vector<std::byte> on_host(const c10::Storage&);
 

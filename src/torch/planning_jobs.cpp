@@ -46,13 +46,13 @@ PlanResult make_plan_with_slack(const Trace& trace, PlanOptions options) {
   return result;
 }
 
-// Whether the disk has become much slower or faster than the plan counts on.
-bool has_other_terms(const Script& script, const std::optional<DiskTerms>& disk) {
+// Whether the tier has become much slower or faster than the plan counts on.
+bool has_other_terms(const Script& script, const std::optional<TierTerms>& tier) {
   constexpr double much = 1.5;
-  if (!disk || script.disk.files == 0) return false;
-  const auto files = static_cast<double>(script.disk.files);
-  const double now = files * disk->both_ways(script.disk.bytes / script.disk.files);
-  return now > much * script.disk.both_ways || now * much < script.disk.both_ways;
+  const Script::TierUse& use = script.below;
+  if (!tier || use.puts == 0) return false;
+  const double now = static_cast<double>(use.puts) * tier->both_ways(use.bytes / use.puts);
+  return now > much * use.both_ways || now * much < use.both_ways;
 }
 
 }  // namespace
@@ -133,8 +133,8 @@ bool PlanningJobs::worth_it(const Period& period, Bytes budget, int new_in_a_row
   const bool costs_improved = period.planned_with < Period::measurements && period.costs_settled();
   const bool outgrew =
       period.outgrew_plan() && !period.infeasible;  // where nothing was found, only a longer search may
-  const bool disk_changed = period.script && has_other_terms(*period.script, rules_->tiers().disk);
-  return !for_this_budget || outgrew || costs_improved || disk_changed || budget_.allows_more(period);
+  const bool tier_changed = period.script && has_other_terms(*period.script, rules_->tiers().below);
+  return !for_this_budget || outgrew || costs_improved || tier_changed || budget_.allows_more(period);
 }
 
 void PlanningJobs::ask_for(const std::shared_ptr<Period>& period, Bytes budget, const KnownPeriods& known) {

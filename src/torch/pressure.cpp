@@ -13,7 +13,7 @@
 #include "torch/process.h"
 #include "torch/recording.h"
 #include "torch/recordings.h"
-#include "torch/value_disks.h"
+#include "torch/value_tiers.h"
 #include "torch/victims.h"
 
 namespace reprise::internal {
@@ -88,7 +88,7 @@ bool forget_something(const Meter& meter, bool& reconsidered) {
 bool forget_until_it_fits(Meter& meter, Bytes wanted) {
   bool reconsidered = false;
   while (meter.live() + wanted > meter.ceiling()) {
-    if (process().disks().settle_next()) continue;
+    if (process().tiers().settle_next()) continue;
     bool forgotten = false;
     {
       const Arbiter lock;
@@ -97,7 +97,7 @@ bool forget_until_it_fits(Meter& meter, Bytes wanted) {
     if (!forgotten && !put_away_what_cannot_be_rebuilt(meter)) {
       const Arbiter lock;
       if (meter.live() + wanted <= meter.limit()) return false;  // into the reserve
-      if (!process().disks().give_up_fetched() && !forget_the_largest(meter) && !drop_a_packed_copy(meter)) {
+      if (!process().tiers().give_up_fetched() && !forget_the_largest(meter) && !drop_a_packed_copy(meter)) {
         throw_budget_error(meter, wanted);
       }
     }

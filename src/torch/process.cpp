@@ -5,7 +5,7 @@
 #include "torch/place.h"
 #include "torch/planning.h"
 #include "torch/recordings.h"
-#include "torch/value_disks.h"
+#include "torch/value_tiers.h"
 
 namespace reprise::internal {
 
@@ -15,7 +15,7 @@ Process::Process()
       planning_(std::make_unique<Planning>()),
       recordings_(std::make_unique<Recordings>()),
       steps_(std::make_unique<OpenSteps>()),
-      disks_(std::make_unique<ValueDisks>()) {}
+      tiers_(std::make_unique<ValueTiers>()) {}
 Process::~Process() = default;
 
 Process& process() {

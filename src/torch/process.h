@@ -14,7 +14,7 @@ class OperatorTable;
 class Places;
 class Planning;
 class Recordings;
-class ValueDisks;
+class ValueTiers;
 
 class Process {
  public:
@@ -28,7 +28,7 @@ class Process {
   [[nodiscard]] Planning& planning() { return *planning_; }
   [[nodiscard]] Recordings& recordings() { return *recordings_; }
   [[nodiscard]] OpenSteps& steps() { return *steps_; }
-  [[nodiscard]] ValueDisks& disks() { return *disks_; }
+  [[nodiscard]] ValueTiers& tiers() { return *tiers_; }
 
  private:
   const std::unique_ptr<Places> places_;
@@ -36,7 +36,7 @@ class Process {
   const std::unique_ptr<Planning> planning_;
   const std::unique_ptr<Recordings> recordings_;
   const std::unique_ptr<OpenSteps> steps_;
-  const std::unique_ptr<ValueDisks> disks_;
+  const std::unique_ptr<ValueTiers> tiers_;
 };
 
 // This one.

@@ -12,7 +12,7 @@ void check_unchanged(Recording& r, Id op, int argument, Id value) {
   Values& values = r.values();
   if (values.rebuildable(value)) return;
   const Standing standing = values.standing(value);
-  const bool had = values.kept(value) || values.on_disk(value);
+  const bool had = values.kept(value) || values.below(value);
   const bool unwritten = standing < Standing::lost && had && !values.bindings().written_unseen(value);
   if (unwritten && values.is_there(value)) return;
   for (const SavedTensor* const saved : values.pending().of(value)) {
@@ -26,7 +26,7 @@ void check_unchanged(Recording& r, Id op, int argument, Id value) {
 }  // namespace
 
 void fail_lost(const std::string& why) {
-  throw DiskError("[session] a value that cannot be rebuilt was on disk, and is lost: " + why);
+  throw DiskError("[session] a value that cannot be rebuilt was put away, and is lost: " + why);
 }
 
 void check_inputs(Recording& r, Id op) {
@@ -74,7 +74,7 @@ void ReplayNeeds::collect_open() {
     Slot& slot = slots_[value];
     if (from_ != From::leaves || !values.rebuildable(value)) pin(value, slot);
     if (slot.storage || slot.copy) continue;
-    if (!values.rebuildable(value) && values.on_disk(value)) fail_lost("its file could not be read before");
+    if (!values.rebuildable(value) && values.below(value)) fail_lost("its copy could not be had before");
     TORCH_INTERNAL_ASSERT(values.rebuildable(value), "[reprise] value ", value,
                           " is neither resident nor has it a recipe");
     add_operator(r_.course().info(value).maker);

@@ -226,40 +226,41 @@ void unpack_for_plan(Recording& recording, Id value) {
 }
 
 void put_for_plan(Recording& recording, Id value) {
-  std::shared_ptr<const DiskCopy> copy;
+  std::shared_ptr<const TierCopy> copy;
   bool shared = false;
   {
     const Arbiter lock;
     shared = recording.values().held_by_program(value);
-    copy = recording.values().put_on_disk(value);
+    copy = recording.values().put_below(value);
   }
-  if (copy && shared) copy->finish_writing();
+  if (copy && shared) copy->finish_put();
+  recording.rules().settle_tiers();
 }
 
 void get_for_plan(Recording& recording, Id value) {
   const Replaying replaying(recording);
-  std::shared_ptr<const DiskCopy> copy;
+  std::shared_ptr<const TierCopy> copy;
   {
     const Arbiter lock;
     if (PlanRun* const plan = recording.plan()) plan->bring_back(value);
-    if (!recording.values().resident(value)) copy = recording.values().on_disk(value);
+    if (!recording.values().resident(value)) copy = recording.values().below(value);
   }
   if (!copy) return;
   try {
     copy->fetch();
-  } catch (const BudgetError&) {  // it is read when it is asked for
+  } catch (const BudgetError&) {  // it is got when it is asked for
   }
 }
 
 void finish_put_for_plan(Recording& recording, Id value) {
-  std::shared_ptr<const DiskCopy> copy;
+  std::shared_ptr<const TierCopy> copy;
   {
     const Arbiter lock;
-    copy = recording.values().on_disk(value);
+    copy = recording.values().below(value);
   }
   if (!copy) return;
-  copy->finish_writing();
-  (void)recording.rules().disk()->settle();
+  copy->finish_put();
+  recording.rules().settle_tiers();
 }
 
 }  // namespace reprise::internal

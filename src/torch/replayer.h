@@ -25,9 +25,9 @@ void replay_for_plan(Recording&, std::span<const Id> operators, std::span<const 
 // From its packed copy, which stays.
 void unpack_for_plan(Recording&, Id value);
 
-// To disk: written behind, unless the program has the storage, too, and may write into it.
+// To the tier below: put beside the computation, unless the program has the storage, too, and may write into it.
 void put_for_plan(Recording&, Id value);
-// From disk: begins to read it, for whoever asks next.
+// From there: begins to get it, for whoever asks next.
 void get_for_plan(Recording&, Id value);
 // What is written behind is written now: the plan counts on its memory.
 void finish_put_for_plan(Recording&, Id value);

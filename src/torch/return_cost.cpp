@@ -55,7 +55,7 @@ Bytes room_at(const Meter& meter) {
 }  // namespace
 
 // Its own scratch memory: it may be called in the middle of a replay.
-double cost_of_return(const Recording& r, Id value, const std::optional<DiskTerms>& disk, double enough) {
+double cost_of_return(const Recording& r, Id value, const std::optional<TierTerms>& tier, double enough) {
   const Recipes& recipes = r.course().recipes();
   const Values& values = r.values();
   struct Scratch {
@@ -80,8 +80,8 @@ double cost_of_return(const Recording& r, Id value, const std::optional<DiskTerm
       cost += unpack_cost * static_cast<double>(values.bytes(v));
       continue;
     }
-    if (disk && values.on_disk(v)) {
-      cost += disk->get_alone(values.bytes(v));
+    if (tier && values.below(v)) {
+      cost += tier->get_alone(values.bytes(v));
       continue;
     }
     if (!values.rebuildable(v)) return never;

@@ -11,7 +11,7 @@ namespace reprise::internal {
 inline constexpr double never = 1e30;
 
 // Microseconds of everything on the way to what is resident; or something above `enough`, if it is more than that.
-[[nodiscard]] double cost_of_return(const Recording&, Id value, const std::optional<DiskTerms>&, double enough);
+[[nodiscard]] double cost_of_return(const Recording&, Id value, const std::optional<TierTerms>&, double enough);
 
 // Whether the value may not come back where it is needed: gradients may take as much as an operator on the way to it,
 // and what is left of the budget beside the other bytes has to hold both. Larger values on the way, which are forgotten

@@ -18,11 +18,17 @@ Rules::Rules(const SessionOptions& options)
       policy_(options.policy),
       counters_(options.name, places_.size()) {
   if (!options.disk.folder.empty()) disk_ = ValueDisk::open(options.disk);
+  if (options.host.bytes == 0) return;
+  for (const auto& [place, budget] : places_) {
+    if (place->is_cpu() || host_) continue;
+    host_ = HostMemory::open(options.host.bytes, *place, place_of(meter::cpu()) != nowhere);
+  }
 }
 
-// It may be the last one who has the disk, whose files go with it: not under the lock.
+// It may be the last one who has them, and files and memory go with them: not under the lock.
 Rules::~Rules() {
   if (disk_) Arbiter::discard_all(std::move(disk_));
+  if (host_) Arbiter::discard_all(std::move(host_));
 }
 
 // ---- places --------------------------------------------------------------------------------------------------------
@@ -55,8 +61,26 @@ bool Rules::may_forget() const {
 }
 
 OfferedTiers Rules::tiers(PlaceIndex place) const {
-  if (!places_[place].place->is_cpu()) return false;
-  return {pack_, disk_ ? std::optional(disk_->terms()) : std::nullopt};
+  const ValueTier* const tier = below(place);
+  const auto terms = tier ? std::optional(tier->terms()) : std::nullopt;
+  return {pack_ && places_[place].place->is_cpu(), terms};
+}
+
+ValueTier* Rules::below(PlaceIndex place) const {
+  if (place == nowhere) return nullptr;
+  const Place& above = *places_[place].place;
+  if (above.is_cpu()) return disk_.get();
+  return host_ && &host_->below() == &above ? host_.get() : nullptr;
+}
+
+void Rules::settle_tiers() const {
+  if (disk_) (void)disk_->settle();
+  if (host_) (void)host_->settle();
+}
+
+void Rules::settle_all_tiers() const {
+  if (disk_) disk_->settle_all();
+  if (host_) host_->settle_all();
 }
 
 // ---- policy --------------------------------------------------------------------------------------------------------

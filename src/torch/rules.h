@@ -20,6 +20,7 @@
 #include "reprise/torch/session.h"
 #include "torch/advice.h"
 #include "torch/counters.h"
+#include "torch/host_memory.h"
 #include "torch/place.h"
 #include "torch/session_places.h"
 #include "torch/value_disk.h"
@@ -74,8 +75,15 @@ class Rules {
   [[nodiscard]] bool packs() const { return pack_ && place_of(meter::cpu()) != nowhere; }
   // nullptr: none. Not only under the lock.
   [[nodiscard]] const std::shared_ptr<ValueDisk>& disk() const { return disk_; }
-  // What plans may use, or the values of one place, at present terms: all of it is below the CPU.
+  [[nodiscard]] const std::shared_ptr<HostMemory>& host() const { return host_; }
+  // The tier below one of its places; nullptr: none. Not only under the lock.
+  [[nodiscard]] ValueTier* below(PlaceIndex) const;
+  [[nodiscard]] bool has_tier() const { return disk_ || host_; }
+  // What plans may use, or the values of one place, at present terms.
   [[nodiscard]] OfferedTiers tiers(PlaceIndex = 0) const;
+  // See ValueTier: of all of them. Not under the lock.
+  void settle_tiers() const;
+  void settle_all_tiers() const;
   [[nodiscard]] bool forgets_everything() const { return forget_everything_; }
 
   [[nodiscard]] const SmallestBudget& smallest() const { return smallest_; }
@@ -114,6 +122,7 @@ class Rules {
   const Verify verify_;
   const bool pack_, forget_everything_;
   std::shared_ptr<ValueDisk> disk_;
+  std::shared_ptr<HostMemory> host_;
   const Policy policy_;
   SmallestBudget smallest_;
   bool always_forgets_ = false;

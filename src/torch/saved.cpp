@@ -89,14 +89,14 @@ at::Tensor SavedHook::unpacked() {
   c10::Storage storage;
   Id asked = no_value;
   Fingerprint expected;
-  std::shared_ptr<const DiskCopy> on_disk;
+  std::shared_ptr<const TierCopy> below;
   std::optional<c10::Stream> made_on;
   std::exception_ptr unread;
   {
     const Arbiter lock;
     asked = saved_.value;
     unread = saved_.unread;
-    on_disk = recording.values().on_disk(asked);
+    below = recording.values().below(asked);
     expected = saved_.fingerprint;
     recording.journal().go_to(recording.values().saved_at(asked));
     if (recording.in_backward()) recording.journal().needed(asked);
@@ -114,9 +114,9 @@ at::Tensor SavedHook::unpacked() {
     const Arbiter lock;
     recording.journal().rebuilt_for(wall_microseconds() - start);
   }
-  if (on_disk) on_disk->finish_writing();  // from here on the program may write into it
-  // What comes from disk was compared there with what was written; of its recipe that says nothing.
-  if (!expected.empty() && !(on_disk && on_disk->usable())) verify(storage, expected);
+  if (below) below->finish_put();  // from here on the program may write into it
+  // What comes from a disk was compared there with what was written; of its recipe that says nothing.
+  if (!expected.empty() && !(below && below->usable())) verify(storage, expected);
   if (late) late->go_on();
   return saved_.view.of(std::move(storage));
 }

@@ -21,7 +21,7 @@ struct Script {
       pack,
       unpack,
       unpack_last,  // and nobody needs the packed copy any more
-      put,          // on disk
+      put,          // into the tier below
       get,
     };
     Kind kind = Kind::drop;
@@ -50,12 +50,12 @@ struct Script {
   double added_cost = 0, plain_cost = 0;  // microseconds
   double gap = 0;
 
-  // Of what it puts on disk: what the plan counts for going there and coming back, in microseconds.
-  struct DiskUse {
-    std::int64_t files = 0;
+  // Of what it puts below: what the plan counts for going there and coming back, in microseconds.
+  struct TierUse {
+    std::int64_t puts = 0;
     Bytes bytes = 0;
     double both_ways = 0;
-  } disk;
+  } below;
 
   [[nodiscard]] Id moments() const { return static_cast<Id>(events.size()); }
   // What it takes in memory, about.

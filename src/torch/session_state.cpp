@@ -48,6 +48,12 @@ void add_disk(Summary& summary, const DiskTotals& before, const DiskTotals& now)
   summary.last_disk_failure = now.last_failure;
 }
 
+void add_host(Summary& summary, const HostTotals& before, const HostTotals& now) {
+  summary.host_put_last_step = now.put - before.put;
+  summary.host_got_last_step = now.got - before.got;
+  summary.host_peak = now.peak;
+}
+
 }  // namespace
 
 SessionState::SessionState(SessionOptions options)
@@ -141,6 +147,7 @@ bool SessionState::begin_step() {
   rules_->budgets(has_place() ? budgets_ : std::vector<Bytes>{no_limit});
   rules_->counters().step_begins();
   if (rules_->disk()) disk_before_ = rules_->disk()->totals();
+  if (rules_->host()) host_before_ = rules_->host()->totals();
   periods_.begin_step();
   process().steps().open(*rules_);
   see_open_steps();
@@ -264,6 +271,7 @@ Summary SessionState::summary() const {
   add_places(summary);
   summary.resident = meter::resident();
   if (rules_->disk()) add_disk(summary, disk_before_, rules_->disk()->totals());
+  if (rules_->host()) add_host(summary, host_before_, rules_->host()->totals());
   summary.planning = jobs_->under_way();
   summary.planning_seconds = jobs_->budget().cost();
   summary.planning_saved_seconds = jobs_->budget().saved();

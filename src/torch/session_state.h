@@ -89,6 +89,7 @@ class SessionState final : public Source {
   const std::shared_ptr<PlanningJobs> jobs_;
   Periods periods_;
   DiskTotals disk_before_;  // when the last step began
+  HostTotals host_before_;  // likewise
   int since_recorded_ = 0;  // steps that ran plainly, since the last one that was recorded
   int side_by_side_ = 1;    // the most steps that were open at once lately
   int since_so_many_ = 0;   // steps since there were so many

@@ -52,7 +52,7 @@ void close_step(SessionState& session) noexcept {
     Arbiter::discard_all(std::move(unfinished));
     session.end_step((thread_microseconds() - here.step_start) * 1e-6);
   }
-  if (const auto& disk = session.rules().disk()) disk->settle_all();
+  session.rules().settle_all_tiers();
 }
 
 void keep_step_of_this_thread() {

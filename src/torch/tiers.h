@@ -8,30 +8,33 @@
 
 namespace reprise::internal {
 
-// What something takes in microseconds: so much for each file, and so much for each byte.
-struct DiskLine {
-  double file = 0, byte = 0;
+// What something takes in microseconds: so much for each value (a file, or a copy), and so much for each byte.
+struct TierLine {
+  double each = 0, byte = 0;
 
-  [[nodiscard]] double at(Bytes bytes) const { return file + byte * static_cast<double>(bytes); }
+  [[nodiscard]] double at(Bytes bytes) const { return each + byte * static_cast<double>(bytes); }
 };
 
-// One thing that a disk does with a file, as it was measured.
-struct DiskWork {
-  double caller = 0;  // CPU time of those who ask for it and wait for it, for each file
-  DiskLine cpu;       // CPU time of whoever does it, mostly the thread of the disk
-  DiskLine time;      // from its begin to its end there
+// One thing that a tier does with a value, as it was measured.
+struct TierWork {
+  double caller = 0;  // CPU time of those who ask for it and wait for it, for each value
+  TierLine cpu;       // CPU time of whoever does it, mostly the thread of a disk
+  TierLine time;      // from its begin to its end there
 
   [[nodiscard]] double cost(Bytes bytes) const { return caller + cpu.at(bytes); }
   // If nobody does anything else meanwhile.
   [[nodiscard]] double alone(Bytes bytes) const { return caller + std::max(cpu.at(bytes), time.at(bytes)); }
 };
 
-// Of a disk. A transfer costs CPU time, whoever spends it, and takes time beside the computation: so a plan with a disk
-// is cheaper than one without only if the process spends less on it, and waits no longer.
-struct DiskTerms {
+// Of the tier below a place: a disk, or memory of the host. A transfer costs the computation something (on the CPU all
+// CPU time, whoever spends it) and takes time beside it: so a plan with the tier is cheaper than one without only if
+// less is spent on it, and it waits no longer.
+struct TierTerms {
+  const char* name = "disk";
   std::optional<Bytes> capacity;  // empty: no limit of its own
-  Bytes least = 4 << 10;          // less is not worth a file
-  DiskWork put, get, remove;
+  bool duplex = false;            // it puts and gets at the same time
+  Bytes least = 4 << 10;          // less is not worth a transfer
+  TierWork put, get, remove;
 
   [[nodiscard]] bool takes(Bytes bytes) const { return bytes >= least; }
   // What is put is removed some time, mostly when it was got, and the thread does nothing else meanwhile.
@@ -50,10 +53,10 @@ struct DiskTerms {
 
 struct OfferedTiers {
   OfferedTiers(bool with_packing) : pack(with_packing) {}
-  OfferedTiers(bool with_packing, std::optional<DiskTerms> with_disk) : pack(with_packing), disk(with_disk) {}
+  OfferedTiers(bool with_packing, std::optional<TierTerms> with_tier) : pack(with_packing), below(with_tier) {}
 
   bool pack;
-  std::optional<DiskTerms> disk;  // empty: none
+  std::optional<TierTerms> below;  // empty: none
 };
 
 }  // namespace reprise::internal

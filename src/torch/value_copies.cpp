@@ -8,7 +8,7 @@ namespace reprise::internal {
 
 std::shared_ptr<const ValueCopy> ValueCopies::usable() const {
   if (packed_) return packed_;
-  return usable_on_disk() ? on_disk_ : nullptr;
+  return usable_below() ? below_ : nullptr;
 }
 
 bool ValueCopies::pack(const PackedForm& form, const c10::Storage& contents, Bytes bytes, PackedCopy::Account account,
@@ -20,17 +20,17 @@ bool ValueCopies::pack(const PackedForm& form, const c10::Storage& contents, Byt
   return packed_ != nullptr;
 }
 
-void ValueCopies::put(std::shared_ptr<ValueDisk> disk, c10::Storage contents) {
-  on_disk_ = DiskCopy::of(std::move(disk), std::move(contents));
+void ValueCopies::put(ValueTier& tier, c10::Storage contents, const std::optional<c10::Stream>& made_on) {
+  below_ = tier.put(std::move(contents), made_on);
 }
 
 void ValueCopies::give_up_fetched() const {
-  if (on_disk_) on_disk_->give_up_fetched();
+  if (below_) below_->give_up_fetched();
 }
 
 void ValueCopies::drop() {
   drop_packed();
-  drop_from_disk();
+  drop_below();
 }
 
 }  // namespace reprise::internal

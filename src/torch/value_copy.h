@@ -1,4 +1,4 @@
-// A copy of a value's contents that is no storage: packed (packed_copy.h), or on disk (disk_copy.h).
+// A copy of a value's contents that is no storage: packed (packed_copy.h), or in a tier (value_tier.h).
 #pragma once
 
 #include <c10/core/Storage.h>

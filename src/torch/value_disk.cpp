@@ -10,14 +10,14 @@
 #include "torch/arbiter.h"
 #include "torch/clock.h"
 #include "torch/process.h"
-#include "torch/value_disks.h"
+#include "torch/value_tiers.h"
 
 namespace reprise::internal {
 
 std::shared_ptr<ValueDisk> ValueDisk::open(const SessionDisk& options) {
   std::shared_ptr<ValueDisk> disk(new ValueDisk(options));
   if (disk->account_.measures()) disk->measure();
-  process().disks().add(disk);
+  process().tiers().add(disk);
   return disk;
 }
 
@@ -45,7 +45,7 @@ void ValueDisk::measure() {
   const auto go_there_and_back = [&](std::size_t bytes) {
     const c10::Storage memory(c10::Storage::use_byte_size_t(), bytes,
                               c10::DataPtr(contents.data(), c10::Device(c10::DeviceType::CPU)));
-    const std::shared_ptr<DiskTransfer> transfer = put(memory);
+    const std::shared_ptr<DiskTransfer> transfer = begin_put(memory);
     const auto is_whole = [&] {
       if (transfer->state == State::lost) throw DiskError(transfer->error);
     };
@@ -79,7 +79,7 @@ void ValueDisk::measure() {
   account_.forget_totals();
 }
 
-std::shared_ptr<DiskTransfer> ValueDisk::put(c10::Storage storage) {
+std::shared_ptr<DiskTransfer> ValueDisk::begin_put(c10::Storage storage) {
   const double start = thread_microseconds();
   std::shared_ptr<DiskTransfer> transfer;
   {
@@ -172,7 +172,7 @@ bool ValueDisk::give_up_fetched() {
   return !given_up.empty();
 }
 
-DiskTerms ValueDisk::terms() const {
+TierTerms ValueDisk::terms() const {
   const std::lock_guard lock(mutex_);
   return account_.terms();
 }

@@ -25,36 +25,29 @@
 #include "torch/disk_account.h"
 #include "torch/disk_transfers.h"
 #include "torch/value_files.h"
+#include "torch/value_tier.h"
 
 namespace reprise::internal {
 
-class ValueDisk {
+class ValueDisk final : public ValueTier, public std::enable_shared_from_this<ValueDisk> {
  public:
   // Makes a folder in that of the options, removes what killed processes left there, and measures how fast it is.
   // Throws DiskError.
   [[nodiscard]] static std::shared_ptr<ValueDisk> open(const SessionDisk&);
-  ValueDisk(const ValueDisk&) = delete;
-  ValueDisk& operator=(const ValueDisk&) = delete;
 
-  // Lets go of memory that has been written. False: there was none.
-  bool settle();
-  // The same, and if there is none, waits for what is to be written next. False: nothing is. Not under the arbiter's
-  // lock.
-  [[nodiscard]] bool settle_next();
-  // Until nobody writes or reads, and all memory that was written is let go of. Not under the arbiter's lock.
-  void settle_all();
-  // Lets go of what was read ahead of time and nobody has asked for. False: there is none.
-  [[nodiscard]] bool give_up_fetched();
-  // The process ends: no file is left, and there will be none. Copies are lost. Not under the arbiter's lock.
-  void end() noexcept;
-
-  [[nodiscard]] DiskTerms terms() const;
   [[nodiscard]] DiskTotals totals() const;
 
-  // See forks.h.
-  void lock_for_fork();
-  void unlock_in_parent();
-  void unlock_in_child();
+  [[nodiscard]] TierTerms terms() const override;
+  [[nodiscard]] std::shared_ptr<const TierCopy> put(c10::Storage, const std::optional<c10::Stream>&) override;
+  bool settle() override;
+  [[nodiscard]] bool settle_next() override;
+  void settle_all() override;
+  [[nodiscard]] bool give_up_fetched() override;
+  // No file is left, and there will be none. Copies are lost.
+  void end() noexcept override;
+  void lock_for_fork() override;
+  void unlock_in_parent() override;
+  void unlock_in_child() override;
 
  private:
   friend class DiskCopy;
@@ -84,7 +77,7 @@ class ValueDisk {
   // ---- without it ----
   void begin(const DiskTransfer&);
   void work_on(const std::string& number);
-  [[nodiscard]] std::shared_ptr<DiskTransfer> put(c10::Storage);
+  [[nodiscard]] std::shared_ptr<DiskTransfer> begin_put(c10::Storage);
   void fetch(DiskTransfer&, c10::Storage into);
   void forget(DiskTransfer&);
   [[nodiscard]] std::shared_ptr<ValueFile> write_file(const std::string& number, std::span<const std::byte>);

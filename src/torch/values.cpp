@@ -138,7 +138,11 @@ void Values::forget(Id value) {
 
 void Values::take_fingerprints(Id value, const c10::Storage& contents) {
   if (!course_.in_recipes(value) || !rules_.verifies(course_.info(value))) return;
-  if (contents.device_type() != c10::DeviceType::CPU) return unread_.push_back(contents);
+  if (contents.device_type() != c10::DeviceType::CPU) {
+    // What comes back from the host is not compared, and reading waits for the device.
+    if (!live_[value].copies.usable_below()) unread_.push_back(contents);
+    return;
+  }
   const SavedTensor* last = nullptr;
   for (SavedTensor* const saved : pending_.of(value)) {
     if (!saved->fingerprint.empty() || !saved->unmoved()) continue;
@@ -153,19 +157,19 @@ bool Values::pack(Id value, const PackedForm& form, PackedCopy::Account account)
   return live.kept && live.copies.pack(form, live.kept, bytes(value), account, rules_.counters());
 }
 
-std::shared_ptr<const DiskCopy> Values::put_on_disk(Id value) {
+std::shared_ptr<const TierCopy> Values::put_below(Id value) {
   ValueCopies& copies = live_[value].copies;
-  if (copies.usable_on_disk()) return copies.on_disk();
-  if (!rules_.disk()) return nullptr;
-  c10::Storage contents = anywhere(value);
+  if (copies.usable_below()) return copies.below();
+  ValueTier* const tier = rules_.below(place(value));
+  c10::Storage contents = tier ? anywhere(value) : c10::Storage();
   if (!contents) return nullptr;
-  copies.put(rules_.disk(), std::move(contents));
-  return copies.on_disk();
+  copies.put(*tier, std::move(contents), live_[value].made_on);
+  return copies.below();
 }
 
 bool Values::may_put_away(Id value) const {
   const LiveValue& live = live_[value];
-  return may_forget_ && live.kept && live.kept.use_count() == 1 && !live.copies.on_disk() && !live.away &&
+  return may_forget_ && live.kept && live.kept.use_count() == 1 && !live.copies.below() && !live.away &&
          !rebuildable(value) && live.standing != Standing::unmet && live.standing < Standing::lost &&
          meter::header_of(*live.kept.unsafeGetStorageImpl());
 }

@@ -1,8 +1,8 @@
-// The values of a recording: what is kept, packed, on disk or forgotten, and how each can be had again.
+// The values of a recording: what is kept, packed, in a tier or forgotten, and how each can be had again.
 //
 // A value is *kept* while there is a handle on its storage here, and *resident* if it is kept, or bound (bindings.h)
 // and alive because the program has handles of its own. Everything else is rebuilt from its recipe, or from a copy that
-// is packed or on disk. Values that came from outside, and those whose recipe cannot be replayed, have no maker: they
+// is packed or in a tier. Values that came from outside, and those whose recipe cannot be replayed, have no maker: they
 // are kept for as long as a recipe may need them.
 //
 // Under the arbiter's lock.
@@ -75,7 +75,8 @@ class Values {
   [[nodiscard]] Standing standing(Id value) const { return live_[value].standing; }
   [[nodiscard]] const c10::Storage& kept(Id value) const { return live_[value].kept; }  // empty: it is not
   [[nodiscard]] const std::shared_ptr<const PackedCopy>& packed(Id value) const { return live_[value].copies.packed(); }
-  [[nodiscard]] const std::shared_ptr<const DiskCopy>& on_disk(Id value) const { return live_[value].copies.on_disk(); }
+  // In the tier below its place; nullptr: there is none.
+  [[nodiscard]] const std::shared_ptr<const TierCopy>& below(Id value) const { return live_[value].copies.below(); }
   // The copy to have it from; nullptr: there is none.
   [[nodiscard]] std::shared_ptr<const ValueCopy> copy(Id value) const { return live_[value].copies.usable(); }
   // Cost of the period up to its last save: how long ago that was, and so how soon it is needed.
@@ -119,15 +120,15 @@ class Values {
   // Packs it; the storage is kept. False: it does not pack, or there is no room. The copy is among the other bytes if
   // no plan is told of it.
   bool pack(Id value, const PackedForm&, PackedCopy::Account account = PackedCopy::Account::plan);
-  // Begins to write it to disk; the storage is kept. Nobody may write into it until that has ended. nullptr: there is
-  // no disk, or it is not resident.
-  std::shared_ptr<const DiskCopy> put_on_disk(Id value);
-  // It cannot be rebuilt, nobody else has it, and it was not put on disk before.
+  // Begins to put it into the tier below its place; the storage is kept. Nobody may write into it until that has ended.
+  // nullptr: there is no tier, or it is not resident.
+  std::shared_ptr<const TierCopy> put_below(Id value);
+  // It cannot be rebuilt, nobody else has it, and it was not put below before.
   [[nodiscard]] bool may_put_away(Id value) const;
-  // Its copy on disk is all there is from now on, unless somebody has it by now.
+  // Its copy there is all there is from now on, unless somebody has it by now.
   void put_away(Id value);
   // Its copy could not be read.
-  void lose_copy(Id value) { live_[value].copies.drop_from_disk(); }
+  void lose_copy(Id value) { live_[value].copies.drop_below(); }
 
   // Whether the recipe of a pending value, directly or not, needs this one.
   [[nodiscard]] bool needed(Id value);

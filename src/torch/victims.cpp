@@ -14,9 +14,9 @@
 namespace reprise::internal {
 namespace {
 
-double cost_by_disk(const Recording& r, Id value, const DiskTerms& disk) {
+double cost_by_tier(const Recording& r, Id value, const TierTerms& tier) {
   const Bytes bytes = r.values().bytes(value);
-  return disk.get_alone(bytes) + (r.values().on_disk(value) ? 0 : disk.put_alone(bytes));
+  return tier.get_alone(bytes) + (r.values().below(value) ? 0 : tier.put_alone(bytes));
 }
 
 // What plans did counts beside cost and age, and not instead of them: they knew what came in their steps, not in this.
@@ -29,19 +29,19 @@ struct Victim {
   Recording* recording = nullptr;
   Id value = no_value;
   double score = never;
-  bool to_disk = false;
+  bool below = false;  // it goes to the tier
 };
 
 void look_in(Recording& r, PlaceIndex place, Victim& best) {
   Values& values = r.values();
   const HardToRebuild is_hard_to_rebuild(r, place);
-  const std::optional<DiskTerms> disk = r.rules().tiers(place).disk;
-  const auto disk_takes = [&](Id value) { return disk && disk->takes(values.bytes(value)); };
+  const std::optional<TierTerms> tier = r.rules().tiers(place).below;
+  const auto tier_takes = [&](Id value) { return tier && tier->takes(values.bytes(value)); };
   const auto is_busy = [&](Id value) { return values.kept(value) && values.kept(value).use_count() > 1; };
   const auto usable = [&](Id value) {
     if (!values.kept(value) || !values.rebuildable(value)) return VictimQueue::Answer::drop;
     if (is_busy(value)) return VictimQueue::Answer::busy;
-    const bool comes_back = r.form_of(value) || disk_takes(value) || !is_hard_to_rebuild(value);
+    const bool comes_back = r.form_of(value) || tier_takes(value) || !is_hard_to_rebuild(value);
     return comes_back ? VictimQueue::Answer::take : VictimQueue::Answer::skip;
   };
   VictimQueue& queue = values.victims(place);
@@ -56,13 +56,13 @@ void look_in(Recording& r, PlaceIndex place, Victim& best) {
     const double age = std::max(50.0, std::abs(static_cast<double>(r.journal().now()) - values.saved_at(value)));
     const double by_cost = weight_of(VictimQueue::turn_of(c)) / (bytes * age);
     const double enough = std::max(best.score / by_cost, VictimQueue::most_in(c, values.bytes(value)));
-    double cost = is_hard_to_rebuild(value) ? never : cost_of_return(r, value, disk, enough);
+    double cost = is_hard_to_rebuild(value) ? never : cost_of_return(r, value, tier, enough);
     if (r.form_of(value)) cost = std::min(cost, (pack_cost + unpack_cost) * bytes);
-    const double by_disk = disk_takes(value) ? cost_by_disk(r, value, *disk) : never;
-    cost = std::min(cost, by_disk);
+    const double by_tier = tier_takes(value) ? cost_by_tier(r, value, *tier) : never;
+    cost = std::min(cost, by_tier);
     if (queue.move_first(c, cost, values.bytes(value))) continue;
     const double score = cost * by_cost;
-    if (score < best.score) best = {&r, value, score, by_disk == cost};
+    if (score < best.score) best = {&r, value, score, by_tier == cost};
     ++c;
   }
 }
@@ -70,8 +70,8 @@ void look_in(Recording& r, PlaceIndex place, Victim& best) {
 bool forget(const Victim& victim) {
   if (victim.value == no_value) return false;
   Values& values = victim.recording->values();
-  if (victim.to_disk) {
-    (void)values.put_on_disk(victim.value);
+  if (victim.below) {
+    (void)values.put_below(victim.value);
   } else if (const auto form = victim.recording->form_of(victim.value)) {
     (void)values.pack(victim.value, *form);
   }
@@ -100,8 +100,8 @@ bool forget_the_largest(const Meter& meter) {
     for (Id v = 0; v < static_cast<Id>(values.size()); ++v) {
       if (values.place(v) != place || !values.kept(v) || values.bytes(v) <= bytes || !values.rebuildable(v)) continue;
       if (values.kept(v).use_count() > 1 || r->course().choice_of(v) == Choice::keep) continue;
-      const std::optional<DiskTerms> disk = r->rules().tiers(place).disk;
-      largest = {r, v, 0, disk && disk->takes(values.bytes(v))};
+      const std::optional<TierTerms> tier = r->rules().tiers(place).below;
+      largest = {r, v, 0, tier && tier->takes(values.bytes(v))};
       bytes = values.bytes(v);
     }
   }
@@ -132,15 +132,15 @@ bool drop_a_packed_copy(const Meter& meter) {
 bool put_away_what_cannot_be_rebuilt(const Meter& meter) {
   std::shared_ptr<Recording> of;
   Id largest = no_value;
-  std::shared_ptr<const DiskCopy> copy;
+  std::shared_ptr<const TierCopy> copy;
   {
     const Arbiter lock;
     for (Recording* const r : process().recordings().all()) {
       const PlaceIndex place = r->rules().place_of(meter);
-      const auto disk = place == nowhere ? std::nullopt : r->rules().tiers(place).disk;
-      if (!disk) continue;
+      const auto tier = place == nowhere ? std::nullopt : r->rules().tiers(place).below;
+      if (!tier) continue;
       for (Id v = 0; v < static_cast<Id>(r->values().size()); ++v) {
-        if (r->values().place(v) != place || !r->values().may_put_away(v) || !disk->takes(r->values().bytes(v)))
+        if (r->values().place(v) != place || !r->values().may_put_away(v) || !tier->takes(r->values().bytes(v)))
           continue;
         if (largest != no_value && of->values().bytes(largest) >= r->values().bytes(v)) continue;
         of = r->shared_from_this();
@@ -148,10 +148,10 @@ bool put_away_what_cannot_be_rebuilt(const Meter& meter) {
       }
     }
     if (largest == no_value) return false;
-    copy = of->values().put_on_disk(largest);
+    copy = of->values().put_below(largest);
   }
-  if (copy) copy->finish_writing();
-  (void)of->rules().disk()->settle();
+  if (copy) copy->finish_put();
+  of->rules().settle_tiers();
   const Arbiter lock;
   if (copy && copy->usable()) of->values().put_away(largest);
   Arbiter::discard_all(std::move(of));

@@ -128,6 +128,16 @@ TEST(SummaryText, TellsWhatTheDiskDid) {
   EXPECT_TRUE(has(text_of(summary), "              2 failures so far, the newest: cannot write /x/3.value: No space"));
 }
 
+TEST(SummaryText, TellsWhatWentToTheHost) {
+  Summary summary = usual();
+  summary.host_put_last_step = 48 * MiB;
+  summary.host_got_last_step = 32 * MiB;
+  summary.host_peak = 40 * MiB;
+  EXPECT_TRUE(
+      has(text_of(summary), "  host        48.00 MiB copied to its memory, 32.00 MiB back; at most 40.00 MiB there\n"))
+      << text_of(summary);
+}
+
 TEST(SummaryText, TellsWhatPlanningCostAndSaved) {
   Summary summary = usual();
   EXPECT_FALSE(has(text_of(summary), "planning"));

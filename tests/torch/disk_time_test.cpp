@@ -171,7 +171,7 @@ TEST_F(DiskTermsThread, TellCpuTimeFromTime) {
   files_.before = [](FileOperation operation, auto&) {
     if (operation == FileOperation::create) std::this_thread::sleep_for(milliseconds(5));
   };
-  const DiskTerms terms = open()->terms();
+  const TierTerms terms = open()->terms();
   EXPECT_GT(terms.put_time(4096), 4000);
   EXPECT_LT(terms.put_cost(4096), 2500) << "who sleeps spends nothing";
   EXPECT_GT(terms.put_alone(4096), 4000) << "but without a plan somebody waits";
@@ -179,10 +179,10 @@ TEST_F(DiskTermsThread, TellCpuTimeFromTime) {
 }
 
 TEST_F(DiskTermsThread, AreThoseOfLargeFilesAndSmallOnes) {
-  const DiskTerms terms = open()->terms();
-  for (const DiskWork* work : {&terms.put, &terms.get, &terms.remove}) {
-    EXPECT_GT(work->cpu.file, 0);
-    EXPECT_GT(work->time.file, 0);
+  const TierTerms terms = open()->terms();
+  for (const TierWork* work : {&terms.put, &terms.get, &terms.remove}) {
+    EXPECT_GT(work->cpu.each, 0);
+    EXPECT_GT(work->time.each, 0);
     EXPECT_GT(work->cpu.byte, 0);
     EXPECT_GT(work->time.byte, 0);
   }
@@ -192,14 +192,14 @@ TEST_F(DiskTermsThread, AreThoseOfLargeFilesAndSmallOnes) {
 
 TEST_F(DiskTermsThread, FollowWhatIsMeasured) {
   const auto disk = open();
-  const DiskTerms before = disk->terms();
+  const TierTerms before = disk->terms();
   files_.before = [](FileOperation operation, auto&) {
     if (operation == FileOperation::create) std::this_thread::sleep_for(milliseconds(3));
   };
   const at::Tensor x = at::ones({1 << 14});
   for (int i = 0; i < 100; ++i) {
     const auto copy = DiskCopy::of(disk, x.storage());
-    copy->finish_writing();
+    copy->finish_put();
   }
   EXPECT_GT(disk->terms().put_time(1 << 16), before.put_time(1 << 16) + 1500);
 }

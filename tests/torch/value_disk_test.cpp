@@ -58,7 +58,7 @@ TEST_F(ValueDiskTest, GivesBackTheBitsThatWerePut) {
   const auto disk = open();
   const at::Tensor x = numbers();
   const auto copy = DiskCopy::of(disk, x.storage());
-  copy->finish_writing();
+  copy->finish_put();
   EXPECT_TRUE(same(copy->contents(), x));
   EXPECT_TRUE(same(copy->contents(), x)) << "as often as one likes";
   EXPECT_EQ(disk->totals().put, bytes);
@@ -77,7 +77,7 @@ TEST_F(ValueDiskTest, GivesTheMemoryItselfAsLongAsItIsNotWritten) {
   EXPECT_TRUE(copy->is_being_written());
   EXPECT_EQ(copy->contents().data(), x.storage().data());
   go_on.set_value();
-  copy->finish_writing();
+  copy->finish_put();
   EXPECT_FALSE(copy->is_being_written());
   EXPECT_NE(copy->contents().data(), x.storage().data());
 }
@@ -89,7 +89,7 @@ TEST_F(ValueDiskTest, CountsWhatIsWrittenUntilItIsWritten) {
     const at::Tensor x = numbers();
     return DiskCopy::of(disk, x.storage());
   }();
-  copy->finish_writing();
+  copy->finish_put();
   EXPECT_GE(meter::live(), before + bytes) << "nobody has let go of it yet";
   EXPECT_TRUE(disk->settle());
   EXPECT_EQ(meter::live(), before);
@@ -102,7 +102,7 @@ TEST_F(ValueDiskTest, CountsWhatIsReadAheadFromTheStart) {
   const int opened = files.count(FileOperation::open);
   const at::Tensor x = numbers();
   const auto copy = DiskCopy::of(disk, x.storage());
-  copy->finish_writing();
+  copy->finish_put();
   (void)disk->settle();
   const Bytes before = meter::live();
   copy->fetch();
@@ -121,7 +121,7 @@ TEST_F(ValueDiskTest, GivesUpWhatWasFetchedAndNobodyAskedFor) {
   const auto disk = open();
   const at::Tensor x = numbers();
   const auto copy = DiskCopy::of(disk, x.storage());
-  copy->finish_writing();
+  copy->finish_put();
   (void)disk->settle();
   const Bytes before = meter::live();
   copy->fetch();
@@ -134,7 +134,7 @@ TEST_F(ValueDiskTest, GivesUpWhatWasFetchedAndNobodyAskedFor) {
 TEST_F(ValueDiskTest, RemovesAFileWithItsCopyAndTheFolderWithTheDisk) {
   auto disk = open();
   auto copy = DiskCopy::of(disk, numbers().storage());
-  copy->finish_writing();
+  copy->finish_put();
   EXPECT_EQ(value_files().size(), 1u);
   copy.reset();
   disk.reset();
@@ -156,7 +156,7 @@ TEST_F(ValueDiskTest, DoesNotWriteWhatNobodyWantsAnyMore) {
   auto second = DiskCopy::of(disk, numbers().storage());  // waits behind the first
   second.reset();
   go_on.set_value();
-  first->finish_writing();
+  first->finish_put();
   disk.reset();
   EXPECT_EQ(files.count(FileOperation::create), created + 1);
 }
@@ -164,9 +164,9 @@ TEST_F(ValueDiskTest, DoesNotWriteWhatNobodyWantsAnyMore) {
 TEST_F(ValueDiskTest, KeepsToItsBytes) {
   const auto disk = open(2 * bytes);
   const auto first = DiskCopy::of(disk, numbers().storage());
-  first->finish_writing();
+  first->finish_put();
   const auto second = DiskCopy::of(disk, numbers().storage());
-  second->finish_writing();
+  second->finish_put();
   EXPECT_TRUE(first->usable());
   EXPECT_FALSE(second->usable()) << "with its header it is too much";
   EXPECT_THROW((void)second->contents(), DiskError);
@@ -178,7 +178,7 @@ TEST_F(ValueDiskTest, MakesRoomOfWhatNobodyWantsAnyMore) {
   const auto disk = open(bytes + Disk::header_bytes);
   for (int i = 0; i < 20; ++i) {
     const auto copy = DiskCopy::of(disk, numbers().storage());
-    copy->finish_writing();
+    copy->finish_put();
     EXPECT_TRUE(copy->usable()) << i;
   }
 }
@@ -188,13 +188,13 @@ TEST_F(ValueDiskTest, LosesWhatCannotBeWritten) {
     const auto disk = open();
     break_all(operation);
     const auto copy = DiskCopy::of(disk, numbers().storage());
-    copy->finish_writing();
+    copy->finish_put();
     EXPECT_FALSE(copy->usable());
     EXPECT_THROW((void)copy->contents(), DiskError);
     files.before = [](auto, auto&) {};
     const at::Tensor x = numbers();
     const auto next = DiskCopy::of(disk, x.storage());
-    next->finish_writing();
+    next->finish_put();
     EXPECT_TRUE(same(next->contents(), x)) << "the next one is as good as ever";
   }
 }
@@ -204,7 +204,7 @@ TEST_F(ValueDiskTest, LosesWhatCannotBeReadHereAndAhead) {
     for (const bool ahead : {false, true}) {
       const auto disk = open();
       const auto copy = DiskCopy::of(disk, numbers().storage());
-      copy->finish_writing();
+      copy->finish_put();
       (void)disk->settle();
       const Bytes before = meter::live();
       break_all(operation);
@@ -221,7 +221,7 @@ TEST_F(ValueDiskTest, LosesWhatCannotBeReadHereAndAhead) {
 TEST_F(ValueDiskTest, NoticesADamagedFile) {
   const auto disk = open();
   const auto copy = DiskCopy::of(disk, numbers().storage());
-  copy->finish_writing();
+  copy->finish_put();
   ASSERT_EQ(value_files().size(), 1u);
   std::fstream file(value_files()[0], std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(1000);
@@ -235,7 +235,7 @@ TEST_F(ValueDiskTest, RemovesWhatAKilledProcessLeft) {
   const int code = in_child([this] {
     const auto disk = open();
     const auto copy = DiskCopy::of(disk, numbers().storage());
-    copy->finish_writing();
+    copy->finish_put();
     ::_exit(static_cast<int>(value_files().size()));  // without an end
     return 0;
   });
@@ -251,7 +251,7 @@ TEST_F(ValueDiskTest, ServesTheChildOfAForkInTheMiddleOfAWrite) {
   const auto disk = open();
   const at::Tensor x = numbers();
   const auto there = DiskCopy::of(disk, x.storage());
-  there->finish_writing();
+  there->finish_put();
   const int created = files.count(FileOperation::create);
   const pid_t parent = ::getpid();
   files.before = [&](FileOperation operation, auto&) {
@@ -262,21 +262,21 @@ TEST_F(ValueDiskTest, ServesTheChildOfAForkInTheMiddleOfAWrite) {
   }
   const int code = in_child([&] {
     if (!same(there->contents(), x)) return 1;  // of the parent's
-    under_way->finish_writing();
+    under_way->finish_put();
     if (!under_way->usable() || !same(under_way->contents(), x)) return 2;
     const auto own = DiskCopy::of(disk, x.storage());
-    own->finish_writing();
+    own->finish_put();
     return same(own->contents(), x) ? 0 : 3;
   });
   EXPECT_EQ(code, 0);
   go_on.set_value();
-  under_way->finish_writing();
+  under_way->finish_put();
   EXPECT_TRUE(same(there->contents(), x)) << "the child has removed nothing of ours";
   EXPECT_TRUE(same(under_way->contents(), x));
 }
 
 TEST_F(ValueDiskTest, MeasuresWhatAFileAndAByteCost) {
-  const DiskTerms terms = open()->terms();
+  const TierTerms terms = open()->terms();
   EXPECT_GT(terms.put_time(1), 0);
   EXPECT_GT(terms.get_time(1), 0);
   EXPECT_GT(terms.put_cost(64 << 20), terms.put_cost(1 << 10)) << "more bytes, more time";

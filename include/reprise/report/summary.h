@@ -53,6 +53,9 @@ struct REPRISE_EXPORT Summary {
   Bytes packed_to_last_step = 0;      // the same after packing
   Bytes disk_put_last_step = 0;       // bytes of values that were written to the session's disk
   Bytes disk_got_last_step = 0;       // bytes of values that were read from there
+  Bytes host_put_last_step = 0;       // bytes of values of an accelerator that were copied to memory of the host
+  Bytes host_got_last_step = 0;       // bytes of values that were copied back
+  Bytes host_peak = 0;                // the most that was there, in all steps
   Bytes other_devices = 0;  // of values saved by autograd on other devices in the last step: kept, not in the budget
   Bytes before_meter = 0;   // allocated before the meter was there, as far as steps have met it: not in the budget
   Bytes resident = 0;       // of the whole process, as the system sees it, now

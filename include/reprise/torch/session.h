@@ -91,6 +91,12 @@ struct SessionDisk {
   bool eager = false;
 };
 
+// Memory of the host below that of an accelerator.
+struct SessionHost {
+  // The most bytes of values there, in pinned memory. Zero: none. Negative: BadOption.
+  Bytes bytes = 0;
+};
+
 // The most bytes that may be live on one device while a step is open.
 struct PlaceBudget {
   std::string device;      // LibTorch's name for it: "cpu", "cuda:0"; without a number, the current one
@@ -107,12 +113,12 @@ struct SessionOptions {
 
   // The device whose bytes the budget counts, and whose values are forgotten and rebuilt, by LibTorch's name for it:
   // "cuda:0"; without a number, the current one. Values on other devices are kept. On an accelerator there is no
-  // packing, no disk and no `measure`, and backward runs on the thread that calls it: see docs/devices.md. A device
-  // that does not exist, or whose bytes cannot be counted: BadOption. Empty: where the parameters are. That is the CPU
-  // if no accelerator is in use when the first step begins, or if there is a disk; else the device of the first leaf
-  // that requires a gradient and that an operator of a step reads, and nothing is limited before that. With a budget,
-  // parameters on two devices, or on one whose bytes cannot be counted, are a BadOption, in the step that meets them
-  // and in every later one.
+  // packing, no disk (but `host`) and no `measure`, and backward runs on the thread that calls it: see docs/devices.md.
+  // A device that does not exist, or whose bytes cannot be counted: BadOption. Empty: where the parameters are. That is
+  // the CPU if no accelerator is in use when the first step begins, or if there is a disk; else the device of the first
+  // leaf that requires a gradient and that an operator of a step reads, and nothing is limited before that. With a
+  // budget, parameters on two devices, or on one whose bytes cannot be counted, are a BadOption, in the step that meets
+  // them and in every later one.
   std::string device = {};
 
   // Budgets of several devices at once, instead of `budget` and `device`: values of each of them are forgotten and
@@ -133,6 +139,12 @@ struct SessionOptions {
   // was measured, or where there is no other way to keep to the budget. Files are checked when they are read; a value
   // whose file cannot be written or read is replayed. Bytes on their way are in the budget. Nothing: no disk.
   SessionDisk disk = {};
+
+  // Memory of the host that values of an accelerator may go to (be offloaded to) instead of being forgotten: of the
+  // first accelerator that `device` or `budgets` names. The device copies them there and back on streams beside those
+  // that compute, planned with its own times. If the CPU has a budget, these bytes are in it, too. A session without an
+  // accelerator: BadOption.
+  SessionHost host = {};
 
   // The CPU time that planning may take, on a thread of its own, as a share of the CPU time of all steps so far; a
   // session begins with a credit of 8 steps, at least 0.5 and at most 2 seconds, beside it. Within it, a trace is
