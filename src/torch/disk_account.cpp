@@ -5,6 +5,15 @@
 
 namespace reprise::internal {
 
+void DiskTotals::tell(Summary& summary, const DiskTotals& before) const {
+  summary.disk_put_last_step = put - before.put;
+  summary.disk_got_last_step = got - before.got;
+  summary.disk_seconds = seconds - before.seconds;
+  summary.disk_wait_seconds = waited - before.waited;
+  summary.disk_failures = failures;
+  summary.last_disk_failure = last_failure;
+}
+
 DiskAccount::DiskAccount(const SessionDisk& options) : free_(options.eager) {
   if (options.bytes < largest_bytes) terms_.capacity = options.bytes;
   if (free_) terms_.least = 1;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "reprise/report/summary.h"
 #include "reprise/torch/session.h"
 #include "torch/clock.h"
 #include "torch/learnt_line.h"
@@ -20,6 +21,9 @@ struct DiskTotals {
   double waited = 0;   // of them, and of waiting for them, what others than the thread of the disk have spent
   std::int64_t failures = 0;
   std::string last_failure;
+
+  // Of the last step, which began with `before`.
+  void tell(Summary&, const DiskTotals& before) const;
 };
 
 // Microseconds: CPU time of the thread, and time.

@@ -31,6 +31,12 @@ bool is_over(const std::shared_ptr<CopySpan>& span) {
 
 }  // namespace
 
+void HostTotals::tell(Summary& summary, const HostTotals& before) const {
+  summary.host_put_last_step = put - before.put;
+  summary.host_got_last_step = got - before.got;
+  summary.host_peak = peak;
+}
+
 // ---- the memory ----------------------------------------------------------------------------------------------------
 
 std::shared_ptr<HostMemory> HostMemory::open(Bytes bytes, const Place& place, bool in_cpu) {

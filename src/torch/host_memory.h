@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "reprise/report/summary.h"
 #include "torch/learnt_line.h"
 #include "torch/place.h"
 #include "torch/value_tier.h"
@@ -32,6 +33,9 @@ namespace reprise::internal {
 struct HostTotals {
   Bytes put = 0, got = 0;
   Bytes peak = 0;  // of the bytes there
+
+  // Of the last step, which began with `before`.
+  void tell(Summary&, const HostTotals& before) const;
 };
 
 // Begin and end of a copy, by the device's clock.

@@ -39,21 +39,6 @@ std::optional<Bytes> kept_peak(const Period& period) {
   return simulate(*trace, keep_everything(*trace), {.record_live = false, .check_budget = false}).peak;
 }
 
-void add_disk(Summary& summary, const DiskTotals& before, const DiskTotals& now) {
-  summary.disk_put_last_step = now.put - before.put;
-  summary.disk_got_last_step = now.got - before.got;
-  summary.disk_seconds = now.seconds - before.seconds;
-  summary.disk_wait_seconds = now.waited - before.waited;
-  summary.disk_failures = now.failures;
-  summary.last_disk_failure = now.last_failure;
-}
-
-void add_host(Summary& summary, const HostTotals& before, const HostTotals& now) {
-  summary.host_put_last_step = now.put - before.put;
-  summary.host_got_last_step = now.got - before.got;
-  summary.host_peak = now.peak;
-}
-
 }  // namespace
 
 SessionState::SessionState(SessionOptions options)
@@ -270,8 +255,8 @@ Summary SessionState::summary() const {
   Summary summary = rules_->counters().summary();
   add_places(summary);
   summary.resident = meter::resident();
-  if (rules_->disk()) add_disk(summary, disk_before_, rules_->disk()->totals());
-  if (rules_->host()) add_host(summary, host_before_, rules_->host()->totals());
+  if (rules_->disk()) rules_->disk()->totals().tell(summary, disk_before_);
+  if (rules_->host()) rules_->host()->totals().tell(summary, host_before_);
   summary.planning = jobs_->under_way();
   summary.planning_seconds = jobs_->budget().cost();
   summary.planning_saved_seconds = jobs_->budget().saved();

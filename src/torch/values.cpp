@@ -138,11 +138,9 @@ void Values::forget(Id value) {
 
 void Values::take_fingerprints(Id value, const c10::Storage& contents) {
   if (!course_.in_recipes(value) || !rules_.verifies(course_.info(value))) return;
-  if (contents.device_type() != c10::DeviceType::CPU) {
-    // What comes back from the host is not compared, and reading waits for the device.
-    if (!live_[value].copies.usable_below()) unread_.push_back(contents);
-    return;
-  }
+  const bool far = contents.device_type() != c10::DeviceType::CPU;
+  if (far && live_[value].copies.usable_below()) return;  // its copy is not compared, and reading waits for the device
+  if (far) return unread_.push_back(contents);
   const SavedTensor* last = nullptr;
   for (SavedTensor* const saved : pending_.of(value)) {
     if (!saved->fingerprint.empty() || !saved->unmoved()) continue;
@@ -241,10 +239,7 @@ bool Values::freed(Id value, const Freed& how) {
     return false;
   }
   if (live.uses == 0 || live.standing >= Standing::copied) return false;
-  if (how.far) {
-    lose(value, Standing::lost);
-    return false;
-  }
+  if (how.far) return lose(value, Standing::lost), false;
   live.away = Away{how.bytes, {}};
   if (rules_.verifies(course_.info(value))) live.away->fingerprint = fingerprint(how.contents, how.bytes);
   return !how.moved && keep_what_outlasts(value);
