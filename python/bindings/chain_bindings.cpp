@@ -217,7 +217,7 @@ ChainPointer make_chain(const std::variant<py::none, int, std::vector<int>>& lay
   return ChainPointer(new PythonChain(std::move(all), how, tapes, backward));
 }
 
-StateTier tier_of(const std::string& name) {
+StateTier state_tier_of(const std::string& name) {
   if (name == "packed") return StateTier::packed;
   if (name == "disk") return StateTier::disk;
   throw BadOption("[chain] tier is '" + name + "': it must be packed or disk");
@@ -298,7 +298,7 @@ void add_chains(py::module_& module) {
       .def(
           "store_statistics",
           [](const PythonChain& self, const std::string& tier) {
-            return dict_of(self.asked().store_statistics(tier_of(tier)));
+            return dict_of(self.asked().store_statistics(state_tier_of(tier)));
           },
           py::arg("tier"))
       .def("plan", [](const PythonChain& self) { return self.asked().plan(); })

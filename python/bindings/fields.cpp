@@ -87,18 +87,18 @@ class FieldsCodec final : public Codec {
   const std::string name_;
 };
 
-py::object function(const char* name) {
+}  // namespace
+
+py::object function_of_states(const char* name) {
   return py::module_::import("reprise.states").attr(name);
 }
-
-}  // namespace
 
 bool has_fields(const Shape& shape) {
   return shape.size() == dimensions;
 }
 
 Array array_of_fields(py::handle state) {
-  const py::tuple parts = function("take_apart")(state);
+  const py::tuple parts = function_of_states("take_apart")(state);
   std::vector<py::array> arrays;
   std::vector<std::span<const std::byte>> fields;
   std::optional<Element> common;
@@ -141,7 +141,7 @@ py::object state_of_fields(const Array& array) {
   const py::bytes description(reinterpret_cast<const char*>(end.data()));
   const py::array memory(py::dtype::of<std::uint8_t>(), {static_cast<py::ssize_t>(array.bytes())}, array.data().data(),
                          py::none());
-  return function("put_together")(description, memory, elements_of_block * bytes_of(array.element()));
+  return function_of_states("put_together")(description, memory, elements_of_block * bytes_of(array.element()));
 }
 
 const Codec& codec_of_fields(const Codec& inside) {

@@ -10,6 +10,9 @@
 
 namespace reprise::python {
 
+// Returns a function of states.py.
+[[nodiscard]] pybind11::object function_of_states(const char* name);
+
 // Both need the interpreter's lock; the first gives it up while it copies.
 [[nodiscard]] Array array_of_fields(pybind11::handle state);
 [[nodiscard]] pybind11::object state_of_fields(const Array&);

@@ -16,10 +16,6 @@ namespace {
 
 using Interpreter = py::gil_scoped_acquire;
 
-py::object function(const char* name) {
-  return py::module_::import("reprise.states").attr(name);
-}
-
 // A closure that is none of Python's own code hears no signal.
 void hear_signals() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
@@ -72,7 +68,7 @@ PythonStates::Held PythonStates::look(py::object state) {
       return held;
     }
   }
-  const py::tuple seen = function("look")(state);
+  const py::tuple seen = function_of_states("look")(state);
   held.bytes = seen[0].cast<Bytes>();
   held.shown = seen[1];
   held.addresses = seen[2].cast<std::vector<std::uintptr_t>>();
@@ -260,10 +256,10 @@ Bytes PythonStates::spare_bytes() const {
 // A state to write to: a spare one if there is one, and otherwise a copy of this one. Its contents are those of this
 // one if they matter.
 py::object PythonStates::copy_of(const Held& held, bool contents) {
-  if (spares_.empty()) return function("copy")(held.value);
+  if (spares_.empty()) return function_of_states("copy")(held.value);
   py::object spare = std::move(spares_.back().value);
   spares_.pop_back();
-  return contents ? function("copy_into")(held.value, spare) : spare;
+  return contents ? function_of_states("copy_into")(held.value, spare) : spare;
 }
 
 Id PythonStates::clone(Id state) {
