@@ -62,7 +62,7 @@ Time Mark::wait() const {
 }
 
 DeviceStream::DeviceStream(c10::Stream name) : id(name) {
-  std::thread([this] { work(); }).detach();  // until the stream is closed
+  std::thread([this] { work(); }).detach();  // for as long as the process
 }
 
 void DeviceStream::launch(const Kernel& kernel, std::function<void()> work) {
@@ -106,8 +106,9 @@ void DeviceStream::work() {
   of_a_stream = true;
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return closed_ || (!tasks_.empty() && holds_ == 0); });
-    if (tasks_.empty()) return;
+    // Also once it is closed, when nothing comes any more: a thread that ends while the process does would destroy what
+    // LibTorch keeps for it beside what LibTorch keeps for all.
+    changed_.wait(lock, [&] { return !tasks_.empty() && holds_ == 0; });
     Task task = std::move(tasks_.front());
     tasks_.pop_front();
     Time clock = clock_;

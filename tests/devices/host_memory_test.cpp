@@ -131,7 +131,8 @@ TEST_F(HostTier, KeepsToItsBytesAndToAllThatTheDeviceHas) {
   accelerator::empty_cache();
   for (const Bytes share : {4, 16, 64}) {
     SCOPED_TRACE(share);
-    const SessionOptions options = within(45, plain().peak / share, milliseconds(300));
+    SessionOptions options = within(45, plain().peak / share, milliseconds(300));
+    options.verify = Verify::never;  // what is compared is read through pinned memory, too
     accelerator::capacity(options.budget);
     const Bytes before = pinned().allocated_bytes.current;
     at::getHostAllocator(accelerator::type)->reset_peak_stats();
