@@ -70,7 +70,7 @@ def chain_with(**options):
         (ValueError, "negative", lambda: chain_with().save(-1, start())),
         (reprise.ChainError, "number of layers", lambda: chain_with().forward_until(start(), lambda k, x: True)),
         (TypeError, "done", lambda: reprise.Chain(None, step).forward_until(start(), 3)),
-        (ValueError, "place", lambda: chain_with().store_statistics("tape")),
+        (ValueError, "tier", lambda: chain_with().store_statistics("tape")),
         (TypeError, "Chain", lambda: reprise.ChainLoop(3)),
         (reprise.DiskError, "nowhere", lambda: chain_with(disk="/nowhere", schedule=schedule.memory_and_disk(0, 2)).forward(start())),
     ],
