@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <limits>
-#include <optional>
 #include <utility>
 
 #include "accelerator/accelerator.h"
@@ -28,28 +27,10 @@ class DeviceTime : public ::testing::Test {
   DeviceTime() { accelerator::durations(duration_of); }
   ~DeviceTime() override { accelerator::durations({}); }
 
-  // Microseconds of the device for forward and backward of one step.
-  static double step(const Trained& trained, Session* session) {
-    const c10::Stream stream = c10::impl::VirtualGuardImpl(accelerator::type).getStream(device());
-    c10::Event from(accelerator::type, c10::EventFlag::BACKEND_DEFAULT),
-        to(accelerator::type, c10::EventFlag::BACKEND_DEFAULT);
-    for (at::Tensor parameter : trained.parameters) parameter.mutable_grad().reset();
-    accelerator::synchronize();
-    from.record(stream);
-    {
-      std::optional<Step> step;
-      if (session) step.emplace(session->step());
-      trained.loss().backward();
-    }
-    to.record(stream);
-    accelerator::synchronize();
-    return 1000 * from.elapsedTime(to);
-  }
-
   static std::pair<double, Bytes> plain_time_and_peak(const Trained& trained) {
-    (void)step(trained, nullptr);
+    (void)timed_step(trained, nullptr);
     accelerator::mark_peak();
-    const double time = step(trained, nullptr);
+    const double time = timed_step(trained, nullptr);
     return {time, accelerator::memory().live_peak};
   }
 };
@@ -58,13 +39,13 @@ TEST_F(DeviceTime, OfAPlainStepIsTheSumOfItsKernels) {
   const Trained trained = small_gpt();
   const double time = plain_time_and_peak(trained).first;
   EXPECT_GT(time, 0);
-  EXPECT_DOUBLE_EQ(step(trained, nullptr), time) << "known durations are exact";
+  EXPECT_DOUBLE_EQ(timed_step(trained, nullptr), time) << "known durations are exact";
 }
 
 // As in a training that never waits: when a step begins, the device is at the one before.
 TEST_F(DeviceTime, IsKnownThoughTheDeviceIsAlwaysBehind) {
   const Trained trained = two_streams();
-  (void)step(trained, nullptr);
+  (void)timed_step(trained, nullptr);
   accelerator::durations([](const accelerator::Kernel&) { return milliseconds(50); });
   accelerator::slow_down(milliseconds(1));
   SessionOptions options;
@@ -104,10 +85,10 @@ TEST_F(DeviceTime, IsWhatPlansPromise) {
     options.planning_share = std::numeric_limits<double>::infinity();
     Session session(options);
     for (int i = 0; i < 7; ++i) {  // costs are told a step late, and settled after four of them
-      (void)step(trained, &session);
+      (void)timed_step(trained, &session);
       session.wait_for_plan();
     }
-    const double measured = step(trained, &session) / plain - 1;
+    const double measured = timed_step(trained, &session) / plain - 1;
     const Summary summary = session.summary();
     ASSERT_TRUE(summary.followed_plan);
     ASSERT_GT(*summary.promised_overhead, 0.001) << "there is something to rebuild";

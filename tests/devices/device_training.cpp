@@ -4,6 +4,7 @@
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <optional>
 #include <random>
 
 #include "accelerator/accelerator.h"
@@ -180,6 +181,23 @@ Outcome train(const MakeTrained& make, Session* session, const Run& run) {
   }
   accelerator::synchronize();
   return outcome;
+}
+
+double timed_step(const Trained& trained, Session* session) {
+  const c10::Stream stream = c10::impl::VirtualGuardImpl(accelerator::type).getStream(device());
+  c10::Event from(accelerator::type, c10::EventFlag::BACKEND_DEFAULT),
+      to(accelerator::type, c10::EventFlag::BACKEND_DEFAULT);
+  for (at::Tensor parameter : trained.parameters) parameter.mutable_grad().reset();
+  accelerator::synchronize();
+  from.record(stream);
+  {
+    std::optional<Step> step;
+    if (session) step.emplace(session->step());
+    trained.loss().backward();
+  }
+  to.record(stream);
+  accelerator::synchronize();
+  return 1000 * from.elapsedTime(to);
 }
 
 std::string difference(const Outcome& expected, const Outcome& seen) {

@@ -44,6 +44,8 @@ struct Run {
 
 // Without a session: plainly.
 [[nodiscard]] Outcome train(const MakeTrained&, Session*, const Run& = {});
+// Microseconds of the device for forward and backward of one step.
+[[nodiscard]] double timed_step(const Trained&, Session*);
 // What differs; empty: nothing.
 [[nodiscard]] std::string difference(const Outcome& expected, const Outcome& seen);
 

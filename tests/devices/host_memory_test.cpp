@@ -1,13 +1,10 @@
 // Memory of the host below an accelerator: the same bits within budgets of both, and by the device's clock never slower
 // than without.
 #include <ATen/core/CachingHostAllocator.h>
-#include <c10/core/Event.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <limits>
-#include <optional>
 
 #include "accelerator/accelerator.h"
 #include "devices/device_training.h"
@@ -60,30 +57,13 @@ class HostTier : public ::testing::Test {
     return options;
   }
 
-  // Microseconds of the device for forward and backward of one step.
-  static double step(const Trained& trained, Session* session) {
-    const c10::Stream stream = c10::impl::VirtualGuardImpl(accelerator::type).getStream(device());
-    c10::Event from(accelerator::type, c10::EventFlag::BACKEND_DEFAULT),
-        to(accelerator::type, c10::EventFlag::BACKEND_DEFAULT);
-    for (at::Tensor parameter : trained.parameters) parameter.mutable_grad().reset();
-    accelerator::synchronize();
-    from.record(stream);
-    {
-      std::optional<Step> step;
-      if (session) step.emplace(session->step());
-      trained.loss().backward();
-    }
-    to.record(stream);
-    accelerator::synchronize();
-    return 1000 * from.elapsedTime(to);
-  }
-  // The same of a step that follows a plan.
+  // Of a step that follows a plan.
   static double planned_step(const Trained& trained, Session& session) {
     for (int i = 0; i < 8; ++i) {  // costs are told a step late, and settled after four of them
-      (void)step(trained, &session);
+      (void)timed_step(trained, &session);
       session.wait_for_plan();
     }
-    const double time = step(trained, &session);
+    const double time = timed_step(trained, &session);
     EXPECT_TRUE(session.summary().followed_plan);
     return time;
   }
@@ -226,7 +206,7 @@ TEST_F(HostTier, IsNeverSlowerThanWithoutIt) {
   const Trained trained = small_gpt();
   for (const int bytes_in_a_nanosecond : {20, 5}) {
     accelerator::durations(durations_with_copies(bytes_in_a_nanosecond));
-    (void)step(trained, nullptr);
+    (void)timed_step(trained, nullptr);
     for (const int percent : {80, 60, 45, 35}) {
       SCOPED_TRACE(std::to_string(percent) + " %, " + std::to_string(bytes_in_a_nanosecond) + " bytes in a nanosecond");
       Session with(within(percent, plain().peak, milliseconds(400))), without(within(percent, 0, milliseconds(400)));
@@ -239,8 +219,8 @@ TEST_F(HostTier, IsNeverSlowerThanWithoutIt) {
 
 TEST_F(HostTier, TakesWhatPlansPromise) {
   const Trained trained = small_gpt();
-  (void)step(trained, nullptr);
-  const double plain_time = step(trained, nullptr);
+  (void)timed_step(trained, nullptr);
+  const double plain_time = timed_step(trained, nullptr);
   for (const int percent : {60, 35}) {
     SCOPED_TRACE(percent);
     Session session(within(percent, plain().peak, milliseconds(400)));
