@@ -12,6 +12,7 @@
 #include "torch/saved.h"
 #include "torch/session_state.h"
 #include "torch/thread_state.h"
+#include "torch/waiting_gradients.h"
 #include "torch/writes.h"
 
 namespace reprise::internal {
@@ -24,13 +25,14 @@ using torch::autograd::Engine;
 // thread's state for every node, and that costs more with callbacks that are there.
 class InBackward {
  public:
-  InBackward(std::shared_ptr<Recording> recording, bool create_graph) : recording_(std::move(recording)) {
+  InBackward(std::shared_ptr<Recording> recording, bool create_graph, bool gradients_may_wait)
+      : recording_(std::move(recording)) {
     bool watched = false;
     {
       const Arbiter lock;
       recording_->begin_backward();
       Journal& journal = recording_->journal();
-      watched = journal.observing() || journal.measuring_other() || recording_->plan();
+      watched = journal.observing() || journal.measuring_other() || recording_->plan() || gradients_may_wait;
       if (!watched) journal.lose_count();
     }
     if (!create_graph) watch_operators(Watch::off);
@@ -124,6 +126,7 @@ class OnThisThread {
 struct BackwardRun::Inside {
   std::shared_ptr<Recording> recording;
   std::optional<OnThisThread> on_this_thread;
+  std::optional<WaitingGradients> gradients;
   std::optional<InBackward> in_backward;
   std::optional<writes::Watch> watch;
 };
@@ -132,13 +135,17 @@ BackwardRun::BackwardRun(bool create_graph) : inside_(std::make_unique<Inside>()
   inside_->recording = this_thread().recording;
   const auto& recording = inside_->recording;
   if (recording && recording->rules().accelerator()) inside_->on_this_thread.emplace();
-  if (recording && !recording->in_backward()) inside_->in_backward.emplace(recording, create_graph);
+  if (recording && !recording->in_backward()) {
+    if (recording->rules().has_tier() && !create_graph) inside_->gradients.emplace(recording->shared_rules());
+    inside_->in_backward.emplace(recording, create_graph, inside_->gradients.has_value());
+  }
   if (!create_graph) inside_->watch.emplace();  // else everything is recorded
 }
 
 BackwardRun::~BackwardRun() = default;
 
 void BackwardRun::succeeded() {
+  if (auto& gradients = inside_->gradients) gradients->bring_back();
   inside_->watch.reset();
   const auto& recording = inside_->recording;
   if (auto& in_backward = inside_->in_backward) {

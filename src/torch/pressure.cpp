@@ -15,6 +15,7 @@
 #include "torch/recordings.h"
 #include "torch/value_tiers.h"
 #include "torch/victims.h"
+#include "torch/waiting_gradients.h"
 
 namespace reprise::internal {
 namespace {
@@ -84,6 +85,11 @@ bool forget_something(const Meter& meter, bool& reconsidered) {
   return reconsidered;
 }
 
+bool put_a_gradient_below(const Meter& meter) {
+  WaitingGradients* const gradients = WaitingGradients::of_this_thread();
+  return gradients && gradients->put_largest(meter);
+}
+
 // What is hard to rebuild goes only if the reserve is not enough, and no more of it than has to.
 bool forget_until_it_fits(Meter& meter, Bytes wanted) {
   bool reconsidered = false;
@@ -94,7 +100,7 @@ bool forget_until_it_fits(Meter& meter, Bytes wanted) {
       const Arbiter lock;
       forgotten = forget_something(meter, reconsidered);
     }
-    if (!forgotten && !put_away_what_cannot_be_rebuilt(meter)) {
+    if (!forgotten && !put_away_what_cannot_be_rebuilt(meter) && !put_a_gradient_below(meter)) {
       const Arbiter lock;
       if (meter.live() + wanted <= meter.limit()) return false;  // into the reserve
       if (!process().tiers().give_up_fetched() && !forget_the_largest(meter) && !drop_a_packed_copy(meter)) {

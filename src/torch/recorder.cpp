@@ -17,6 +17,7 @@
 #include "torch/place_finder.h"
 #include "torch/pooled.h"
 #include "torch/thread_state.h"
+#include "torch/waiting_gradients.h"
 #include "torch/writes.h"
 
 namespace reprise::internal {
@@ -240,6 +241,7 @@ std::unique_ptr<at::ObserverContext> on_node(const at::RecordFunction& node) {
     const Arbiter lock;
     r.begin_event(node.name(), name);
   }
+  if (auto* const gradients = WaitingGradients::of_this_thread()) gradients->begin_node();
   auto context = std::make_unique<NodeContext>();
   if (r.journal().observing()) context->start = wall_microseconds();
   if (LateCosts* const late = r.journal().late()) late->begin(r.journal().moment() - 1);
@@ -248,7 +250,9 @@ std::unique_ptr<at::ObserverContext> on_node(const at::RecordFunction& node) {
 
 void on_node_end(const at::RecordFunction&, at::ObserverContext* given) {
   ThreadState& here = this_thread();
-  if (!given || !here.recording) return;
+  if (!given) return;
+  if (auto* const gradients = WaitingGradients::of_this_thread()) gradients->end_node();
+  if (!here.recording) return;
   Recording& r = *here.recording;
   if (LateCosts* const late = r.journal().late()) late->end();
   {

@@ -31,6 +31,7 @@ class Recording : public std::enable_shared_from_this<Recording> {
   Recording& operator=(const Recording&) = delete;
 
   [[nodiscard]] Rules& rules() const { return *rules_; }
+  [[nodiscard]] std::shared_ptr<const Rules> shared_rules() const { return rules_; }
   [[nodiscard]] Course& course() { return course_; }
   [[nodiscard]] const Course& course() const { return course_; }
   [[nodiscard]] Journal& journal() { return journal_; }

@@ -1,0 +1,146 @@
+#include "torch/waiting_gradients.h"
+
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
+
+#include <algorithm>
+#include <string_view>
+#include <typeinfo>
+#include <utility>
+
+#include "torch/arbiter.h"
+#include "torch/libtorch.h"
+#include "torch/libtorch_versions.h"
+#include "torch/meter.h"
+#include "torch/of_thread.h"
+
+namespace reprise::internal {
+namespace {
+
+using torch::autograd::AccumulateGrad;
+using torch::autograd::Node;
+
+struct Innermost {
+  WaitingGradients* gradients = nullptr;
+};
+
+// Its code is LibTorch's, whatever it computes: not a function of the program's, in C++ or in Python.
+bool is_of_libtorch(const Node& node) {
+  const std::string_view name = typeid(node).name();
+  return name.starts_with("N5torch8autograd9generated") || name == typeid(AccumulateGrad).name();
+}
+
+// Where its gradient goes to; nullptr: it is another kind of node, or the program is told when that has happened.
+AccumulateGrad* quiet_accumulation(Node& node) {
+  auto* const accumulate = dynamic_cast<AccumulateGrad*>(&node);
+  const bool told = accumulate && (!accumulate->post_hooks().empty() || accumulate->tensor_post_acc_grad_hooks());
+  return told ? nullptr : accumulate;
+}
+
+}  // namespace
+
+WaitingGradients* WaitingGradients::of_this_thread() {
+  return of_thread<Innermost>().gradients;
+}
+
+WaitingGradients::WaitingGradients(std::shared_ptr<const Rules> rules) : rules_(std::move(rules)) {
+  of_thread<Innermost>().gradients = this;
+}
+
+WaitingGradients::~WaitingGradients() {
+  of_thread<Innermost>().gradients = nullptr;
+  try {
+    bring_back();
+  } catch (...) {  // backward has failed already, and says why
+  }
+}
+
+void WaitingGradients::begin_node() noexcept {
+  const libtorch::NodePointer node = torch::autograd::get_current_node();
+  ours_.push_back(node && is_of_libtorch(*node));
+  auto* const accumulate = node ? dynamic_cast<AccumulateGrad*>(node.get()) : nullptr;
+  if (!accumulate) return;
+  for (Gradient& gradient : gradients_) {
+    if (!gradient.waiting.defined() || !gradient.parameter.is_same(accumulate->variable)) continue;
+    try {
+      bring_back(gradient);
+    } catch (...) {  // a node cannot be told; the end of backward can
+      error_ = std::current_exception();
+    }
+  }
+}
+
+void WaitingGradients::end_node() {
+  if (!ours_.empty()) ours_.pop_back();
+  const libtorch::NodePointer node = torch::autograd::get_current_node();
+  AccumulateGrad* const accumulate = node ? quiet_accumulation(*node) : nullptr;
+  if (!accumulate) return;
+  const auto is_known = [&](const Gradient& known) { return known.parameter.is_same(accumulate->variable); };
+  if (std::none_of(gradients_.begin(), gradients_.end(), is_known)) {
+    gradients_.push_back({accumulate->variable, {}, nullptr});
+  }
+}
+
+Bytes WaitingGradients::movable_bytes(const Gradient& gradient, PlaceIndex place) const {
+  if (gradient.stays || gradient.waiting.defined()) return 0;
+  const at::Tensor& tensor = gradient.parameter.grad();
+  if (!tensor.defined() || tensor.use_count() > 1 || !libtorch::is_plain(tensor) || tensor.requires_grad()) return 0;
+  const c10::StorageImpl& storage = *libtorch::storage_of(tensor);
+  const meter::Header* const header = meter::header_of(storage);
+  if (tensor.storage().use_count() > 1 || rules_->place_of(header) != place) return 0;
+  return header->tag.recording == 0 ? header->bytes : 0;  // else a recording knows it
+}
+
+bool WaitingGradients::put_largest(const Meter& meter) {
+  if (ours_.empty() || std::find(ours_.begin(), ours_.end(), false) != ours_.end()) return false;
+  const PlaceIndex place = rules_->place_of(meter);
+  ValueTier* const tier = place == nowhere ? nullptr : rules_->below(place);
+  if (!tier) return false;
+  Gradient* largest = nullptr;
+  Bytes most = tier->terms().least - 1;
+  for (Gradient& gradient : gradients_) {
+    const Bytes bytes = movable_bytes(gradient, place);
+    if (bytes <= most) continue;
+    largest = &gradient;
+    most = bytes;
+  }
+  if (!largest) return false;
+  at::Tensor& grad = largest->parameter.mutable_grad();
+  c10::StorageImpl& storage = *libtorch::storage_of(grad);
+  {
+    const Arbiter lock;
+    largest->copy = tier->put(grad.storage(), libtorch::current_stream(storage.device()));
+  }
+  largest->copy->finish_put();
+  (void)tier->settle();
+  largest->stays = !largest->copy->usable();
+  if (largest->stays) {
+    largest->copy.reset();
+  } else {
+    largest->waiting = std::exchange(grad, at::Tensor());
+    (void)storage.set_data_ptr(c10::DataPtr(nullptr, storage.device()));
+  }
+  return true;
+}
+
+void WaitingGradients::bring_back(Gradient& gradient) {
+  const std::shared_ptr<const TierCopy> copy = std::move(gradient.copy);
+  at::Tensor tensor = std::move(gradient.waiting);
+  c10::Storage contents = copy->contents();
+  c10::DataPtr nothing(nullptr, contents.device());
+  (void)libtorch::storage_of(tensor)->set_data_ptr(contents.set_data_ptr(std::move(nothing)));
+  gradient.parameter.mutable_grad() = std::move(tensor);
+}
+
+void WaitingGradients::bring_back() {
+  for (Gradient& gradient : gradients_) {
+    if (!gradient.waiting.defined()) continue;
+    try {
+      bring_back(gradient);
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+  }
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+}  // namespace reprise::internal
