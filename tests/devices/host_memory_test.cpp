@@ -107,6 +107,57 @@ TEST_F(HostTier, IsInPlansAndServesThem) {
   }
 }
 
+// What is wide comes first, so that backward comes to it last, when there are all gradients of the deep part.
+Trained wide_then_deep() {
+  constexpr std::int64_t rows = 96, width = 192, times = 8;
+  torch::manual_seed(5);
+  const auto on_device = at::TensorOptions(device());
+  Trained trained;
+  trained.parameters.push_back(at::full({1}, 0.7f, on_device));
+  for (int i = 0; i < 6; ++i) trained.parameters.push_back(at::randn({width, width}).mul(0.07).to(device()));
+  for (const at::Tensor& parameter : trained.parameters) parameter.requires_grad_(true);
+  trained.loss = [input = at::randn({rows, times * width}).to(device()), parameters = trained.parameters] {
+    at::Tensor h = torch::sigmoid(torch::tanh(input * parameters[0])).view({rows, times, width}).sum(1);
+    for (std::size_t i = 1; i < parameters.size(); ++i) h = torch::tanh(h.matmul(parameters[i]));
+    return h.sum();
+  };
+  return trained;
+}
+
+TEST_F(HostTier, HasRoomForGradientsUntilBackwardIsOver) {
+  const Trained trained = wide_then_deep();
+  const auto gradients = [&](Session* session) {
+    (void)timed_step(trained, session);
+    std::vector<at::Tensor> bits;
+    for (at::Tensor parameter : trained.parameters) {
+      bits.push_back(parameter.grad().cpu());
+      parameter.mutable_grad().reset();
+    }
+    accelerator::synchronize();
+    return bits;
+  };
+  (void)gradients(nullptr);
+  const Bytes level = accelerator::memory().live;
+  accelerator::mark_peak();
+  const std::vector<at::Tensor> expected = gradients(nullptr);
+  accelerator::slow_down(microseconds(20));
+  for (const int time : {0, 300}) {
+    SessionOptions options = within(0, plain().peak, milliseconds(time));
+    options.budget = level + (accelerator::memory().live_peak - level) * 3 / 4;
+    Session session(options);
+    for (int i = 0; i < 4; ++i) {
+      const std::vector<at::Tensor> seen = gradients(&session);
+      for (std::size_t k = 0; k < seen.size(); ++k) EXPECT_TRUE(at::equal(seen[k], expected[k])) << k;
+      EXPECT_LE(session.summary().peak_last_step, options.budget);
+      EXPECT_GT(session.summary().host_got_last_step, 0);
+      session.wait_for_plan();
+    }
+    options.host = {};
+    Session without(options);
+    EXPECT_THROW((void)gradients(&without), BudgetError);
+  }
+}
+
 TEST_F(HostTier, KeepsToItsBytesAndToAllThatTheDeviceHas) {
   accelerator::empty_cache();
   for (const Bytes share : {4, 16, 64}) {
