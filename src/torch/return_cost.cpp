@@ -10,6 +10,7 @@ namespace reprise::internal {
 namespace {
 
 constexpr int longest_walk = 400;  // operators looked at for one score
+constexpr float share_of_shortly = 0.01f;  // of the period so far
 
 // At a place, of what it needs and makes.
 Bytes bytes_of_operator(const Recording& r, Id op, PlaceIndex place) {
@@ -54,14 +55,21 @@ Bytes room_at(const Meter& meter) {
 
 }  // namespace
 
+// What was forgotten and backward asks for itself, shortly after the value, is rebuilt anyway, and so is all that is on
+// the way to it: gates of a recurrent cell are no part of the cost of its state. Only shortly: the states of a long
+// chain are all rebuilt some time, but not for nothing.
 // Its own scratch memory: it may be called in the middle of a replay.
 double cost_of_return(const Recording& r, Id value, const std::optional<TierTerms>& tier, double enough) {
   const Recipes& recipes = r.course().recipes();
   const Values& values = r.values();
+  struct Wanted {
+    Id value;
+    bool anyway;
+  };
   struct Scratch {
     std::vector<std::uint32_t> seen;
     std::uint32_t stamp = 0;
-    std::vector<Id> open;
+    std::vector<Wanted> open;
   };
   auto& [seen, stamp, open] = of_thread<Scratch>();
   if (seen.size() < recipes.operators.size()) seen.resize(recipes.operators.size(), 0);
@@ -69,11 +77,12 @@ double cost_of_return(const Recording& r, Id value, const std::optional<TierTerm
     std::fill(seen.begin(), seen.end(), 0);
     stamp = 1;
   }
+  const float shortly = values.saved_at(value) - r.journal().now() * share_of_shortly;
   double cost = 0;
   int walked = 0;
-  open.assign(1, value);
+  open.assign(1, {value, false});
   while (!open.empty() && cost <= enough) {
-    const Id v = open.back();
+    auto [v, anyway] = open.back();
     open.pop_back();
     if (v != value && values.resident(v)) continue;
     if (values.packed(v)) {
@@ -88,10 +97,13 @@ double cost_of_return(const Recording& r, Id value, const std::optional<TierTerm
     const Id op = r.course().info(v).maker;
     if (seen[op] == stamp) continue;
     seen[op] = stamp;
-    cost += r.journal().cost_of(op) + 2;
+    if (v != value && values.pending().any_of(v)) {
+      anyway = values.saved_at(v) >= shortly && values.saved_at(v) <= values.saved_at(value);
+    }
+    cost += (anyway ? 0 : r.journal().cost_of(op)) + 2;
     if (++walked > longest_walk) return cost * 2;
     for (const Reference& reference : recipes.references_of(op)) {
-      if (reference.value != no_value && reference.value != value) open.push_back(reference.value);
+      if (reference.value != no_value && reference.value != value) open.push_back({reference.value, anyway});
     }
   }
   return cost;

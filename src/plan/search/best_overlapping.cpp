@@ -10,8 +10,9 @@
 namespace reprise::internal {
 namespace {
 
-// Shares of the effort after which a search ends.
-constexpr double without_until = 0.35, exposed_until = 0.6, hidden_until = 0.8;
+// Shares of the effort after which a search ends. What is left is for the best of them: where these tiers do not pay, a
+// plan is to be as good as if there were none.
+constexpr double without_until = 0.3, exposed_until = 0.45, hidden_until = 0.6;
 
 // The same trace without any value in these tiers, which stay in their positions.
 Trace without_overlapping_tiers(const Trace& trace) {
@@ -22,6 +23,13 @@ Trace without_overlapping_tiers(const Trace& trace) {
   return plain;
 }
 
+bool uses_overlapping_tiers(const Plan& plan) {
+  return std::any_of(plan.actions.begin(), plan.actions.end(), [&](const Action& action) {
+    const bool transfers = action.kind == Action::Kind::put || action.kind == Action::Kind::get;
+    return transfers && plan.tiers[action.tier].overlaps();
+  });
+}
+
 class OverlappingPlanner {
  public:
   OverlappingPlanner(const Problem& problem, const PlanOptions& options, Effort& effort)
@@ -29,10 +37,14 @@ class OverlappingPlanner {
 
   BestPlan run() {
     consider_given_start();
-    search_plain();
+    search_plain(without_until);
     search(1, exposed_until);
     search(0, hidden_until);
-    if (share_waited_) search(*share_waited_, 1);
+    if (best_.plan && !uses_overlapping_tiers(*best_.plan)) {
+      search_plain(1);
+    } else if (share_waited_) {
+      search(*share_waited_, 1);
+    }
     return std::move(best_);
   }
 
@@ -41,11 +53,13 @@ class OverlappingPlanner {
     return effort_.spent() >= 1 || (best_.plan && cost_ <= best_.lower_bound * (1 + proof_tolerance));
   }
 
-  void search_plain() {
+  void search_plain(double until_share) {
+    if (done()) return;
     const Timeline timeline(plain_);
     const Problem problem(plain_, timeline, problem_.budget);
-    BestPlan found = search(problem, without_until);
-    best_.lower_bound = problem_.plain_cost;  // the other one holds only for plans without these tiers
+    BestPlan found = search(problem, until_share);
+    // Its bound holds only for plans without these tiers.
+    best_.lower_bound = std::max(best_.lower_bound, problem_.plain_cost);
     take(std::move(found));
   }
   void search(double exposed, double until_share) {
