@@ -23,8 +23,8 @@ constexpr int exit_cannot_be_started = 126;
 constexpr int exit_not_found = 127;
 
 struct RunArguments {
-  std::string budget, device, budgets, disk, disk_bytes, plans, planning_share, planning_time, verify, summary, report,
-      trace;
+  std::string budget, device, budgets, disk, disk_bytes, host, plans, planning_share, planning_time, verify, summary,
+      report, trace;
   bool no_pack = false;
   bool if_possible = false;
   std::vector<std::string> program;  // with its arguments
@@ -43,16 +43,15 @@ constexpr const char* description =
     "a message that names the bytes that are needed.\n"
     "Every option is also an environment variable, for schedulers that start programs themselves: set LD_PRELOAD to "
     "the file that `reprise run --library` prints, and REPRISE_BUDGET, REPRISE_DEVICE, REPRISE_BUDGETS, "
-    "REPRISE_DISK, REPRISE_DISK_BYTES, REPRISE_PLANS, REPRISE_PLANNING_SHARE, REPRISE_PLANNING_TIME, REPRISE_VERIFY, "
-    "REPRISE_PACK (on, off), "
-    "REPRISE_SUMMARY, REPRISE_REPORT, REPRISE_TRACE, "
-    "REPRISE_IF_POSSIBLE. "
+    "REPRISE_DISK, REPRISE_DISK_BYTES, REPRISE_HOST, REPRISE_PLANS, REPRISE_PLANNING_SHARE, REPRISE_PLANNING_TIME, "
+    "REPRISE_VERIFY, REPRISE_PACK (on, off), REPRISE_SUMMARY, REPRISE_REPORT, REPRISE_TRACE, REPRISE_IF_POSSIBLE. "
     "Processes without LibTorch are left alone.";
 
 constexpr const char* footer = R"(Examples:
   reprise run --budget 2GiB -- ./my_trainer --epochs 10
   reprise run --budget 2GiB --report page.html -- ./my_trainer
   reprise run --budget 8GiB --device npu:0 -- ./my_trainer
+  reprise run --budget 8GiB --device npu:0 --host 16GiB -- ./my_trainer
   reprise run --budgets npu:0=8GiB,cpu=2GiB -- ./my_trainer
   reprise run -- ./my_trainer                      # no limit: prints the memory it needed
   LD_PRELOAD=$(reprise run --library) REPRISE_BUDGET=2GiB mpirun -n 2 ./my_trainer
@@ -98,6 +97,12 @@ void add_options(CLI::App& command, RunArguments& arguments) {
   command
       .add_option("--disk-bytes", arguments.disk_bytes,
                   "The most bytes of files with --disk: a number of bytes, or with a unit. Default: no limit.")
+      ->type_name("AMOUNT");
+  command
+      .add_option("--host", arguments.host,
+                  "Use memory of the host below that of the accelerator that --device or --budgets names: so many bytes "
+                  "of it, pinned, for each thread that trains. Values are copied there instead of being forgotten, where "
+                  "that is cheaper or the only way. Default: none.")
       ->type_name("AMOUNT");
   command
       .add_option("--report", arguments.report,
@@ -146,6 +151,12 @@ void check_bytes(const char* option, const std::string& text) try {
   throw UsageError(fmt::format("{}: {}", option, error.what()));
 }
 
+// What the program will be told: by an option, or by the environment, which an option replaces.
+std::string told(const std::string& option, const char* variable) {
+  const char* const value = std::getenv(variable);
+  return option.empty() && value ? value : option;
+}
+
 void check_places(const RunArguments& arguments) try {
   if (arguments.budgets.empty()) return;
   if (!arguments.budget.empty() || !arguments.device.empty()) {
@@ -154,6 +165,24 @@ void check_places(const RunArguments& arguments) try {
   (void)parse_place_budgets(arguments.budgets);
 } catch (const BadOption& error) {
   throw UsageError(fmt::format("--budgets: {}", error.what()));
+}
+
+bool is_accelerator(const std::string& device) {
+  return !device.empty() && device != "cpu" && !device.starts_with("cpu:");
+}
+
+void check_tiers(const RunArguments& arguments) {
+  if (!arguments.disk_bytes.empty() && told(arguments.disk, "REPRISE_DISK").empty()) {
+    throw UsageError("--disk-bytes is about a disk, and there is none: name its folder with --disk");
+  }
+  if (arguments.host.empty() || is_accelerator(told(arguments.device, "REPRISE_DEVICE"))) return;
+  const std::string budgets = told(arguments.budgets, "REPRISE_BUDGETS");
+  if (!budgets.empty()) {
+    for (const auto& [device, bytes] : parse_place_budgets(budgets)) {
+      if (is_accelerator(device)) return;
+    }
+  }
+  throw UsageError("--host is memory below that of an accelerator: name the accelerator with --device or --budgets");
 }
 
 // An empty value leaves what the environment says already.
@@ -173,6 +202,7 @@ void set_environment(const RunArguments& arguments, const std::filesystem::path&
   set("REPRISE_BUDGETS", arguments.budgets);
   set("REPRISE_DISK", absolute(arguments.disk));
   set("REPRISE_DISK_BYTES", arguments.disk_bytes);
+  set("REPRISE_HOST", arguments.host);
   // The program may go to another folder before it exits.
   set("REPRISE_REPORT", absolute(arguments.report));
   set("REPRISE_TRACE", absolute(arguments.trace));
@@ -204,7 +234,9 @@ int run_program(const RunArguments& arguments) {
   if (arguments.program.empty()) throw UsageError("PROGRAM is missing; see reprise run --help");
   check_bytes("--budget", arguments.budget);
   check_bytes("--disk-bytes", arguments.disk_bytes);
+  check_bytes("--host", arguments.host);
   check_places(arguments);
+  check_tiers(arguments);
   for (const auto& file : {arguments.report, arguments.trace}) {
     if (!file.empty()) require_writable(file);
   }
