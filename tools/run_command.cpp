@@ -99,10 +99,11 @@ void add_options(CLI::App& command, RunArguments& arguments) {
                   "The most bytes of files with --disk: a number of bytes, or with a unit. Default: no limit.")
       ->type_name("AMOUNT");
   command
-      .add_option("--host", arguments.host,
-                  "Use memory of the host below that of the accelerator that --device or --budgets names: so many bytes "
-                  "of it, pinned, for each thread that trains. Values are copied there instead of being forgotten, where "
-                  "that is cheaper or the only way. Default: none.")
+      .add_option(
+          "--host", arguments.host,
+          "Use memory of the host below that of the accelerator that --device or --budgets names: so many bytes "
+          "of it, pinned, for each thread that trains. Values are copied there instead of being forgotten, where "
+          "that is cheaper or the only way. Default: none.")
       ->type_name("AMOUNT");
   command
       .add_option("--report", arguments.report,

@@ -37,6 +37,11 @@ std::string share_of(Bytes part, Bytes everything) {
   return fmt::format("{:.2f}", static_cast<double>(part) / static_cast<double>(everything));
 }
 
+std::string capitalized(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
 std::string count(std::size_t number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
 }

@@ -21,6 +21,9 @@ namespace reprise::internal {
 // How much of everything: "0.43".
 [[nodiscard]] std::string share_of(Bytes part, Bytes everything);
 
+// With a large first letter, if that is a letter of ASCII's.
+[[nodiscard]] std::string capitalized(std::string text);
+
 // "1 replay", "12 replays".
 [[nodiscard]] std::string count(std::size_t number, std::string_view noun);
 
