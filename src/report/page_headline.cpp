@@ -84,9 +84,8 @@ std::string measured_tiles(const Summary& summary) {
   tiles += other_places(summary);
   tiles += tile("Steps", counted("steps", summary.steps),
                 summary.divergences > 0 ? count(static_cast<std::size_t>(summary.divergences), "divergence") : "");
-  tiles +=
-      tile("Measured overhead", number("measured_overhead", summary.overhead(), percent(summary.overhead())),
-           summary.disk_wait_seconds > 0 ? "replaying, packing and waiting for the disk" : "replaying and packing");
+  tiles += tile("Measured overhead", number("measured_overhead", summary.overhead(), percent(summary.overhead())),
+                what_was_added(summary));
   tiles += tile("Followed its plan",
                 number("followed_plan", Bytes{summary.followed_plan ? 1 : 0}, summary.followed_plan ? "yes" : "no"),
                 "in the last step");

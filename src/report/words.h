@@ -7,6 +7,10 @@
 
 #include "reprise/trace/trace.h"
 
+namespace reprise {
+struct Summary;
+}
+
 namespace reprise::internal {
 
 // A share as per cent: "0 %", "<0.1 %", "3.1 %", "34 %", "1500 %".
@@ -29,6 +33,9 @@ namespace reprise::internal {
 
 // "less than 0.1 s", "3.5 s", "12 s", "2 min 5 s".
 [[nodiscard]] std::string duration(double seconds);
+
+// What a session added to its last step: "replaying, packing and waiting for the disk"; "nothing".
+[[nodiscard]] std::string what_was_added(const Summary&);
 
 // A bar of at most `width` characters, in steps of an eighth of one. Never empty for a share above zero.
 inline constexpr int bar_width = 24;

@@ -146,6 +146,7 @@ TEST_F(Page, ShowsWhatASessionMeasured) {
   const std::string page = to_html({.trace = &trace_, .plan = &result_.plan, .summary = &summary});
   const Json numbers = numbers_of(page);
   EXPECT_EQ(numbers["measured_peak_bytes"], 1000);
+  EXPECT_NE(page.find("</data> <small>replaying</small>"), std::string::npos);
   EXPECT_EQ(numbers["steps"], 12);
   EXPECT_EQ(numbers["verified"], 7);
   EXPECT_EQ(numbers["followed_plan"], true);
