@@ -268,6 +268,7 @@ TEST(PlacesOfTheMachine, AreEachFoundToWork) {
     EXPECT_EQ(check.failure, "");
     EXPECT_TRUE(check.exact);
     EXPECT_GT(check.replays, 5);
+    EXPECT_EQ(check.why_no_host, "");
   }
   EXPECT_NE(tools::check_place(c10::Device(c10::kMeta)).why_not_counted, "");
 }
