@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -73,16 +74,18 @@ void add_options(CLI::App& command, RunArguments& arguments) {
   };
   command.add_option("PROGRAM", arguments.program, "The program and its arguments, behind --.")->type_name("");
   command
-      .add_option("--budget", arguments.budget,
-                  "The most bytes of LibTorch's allocator that may be live: a number of bytes, or with a unit, "
-                  "as 2GiB or 500MB. Default: nothing is limited or forgotten, and the summary prints the memory "
-                  "that was needed.")
+      .add_option(
+          "--budget", arguments.budget,
+          "The most bytes of LibTorch's allocator for the device that may be live: a number of bytes, or with a "
+          "unit, as 2GiB or 500MB. Default: nothing is limited or forgotten, and the summary prints the memory "
+          "that was needed.")
       ->type_name("AMOUNT");
   command
-      .add_option("--device", arguments.device,
-                  "The device whose bytes the budget limits, by LibTorch's name for it: cpu, npu:0. Whether its bytes "
-                  "can be counted shows when the program saves its first tensor for backward; if not, that is an "
-                  "error there. Default: the device of the parameters.")
+      .add_option(
+          "--device", arguments.device,
+          "The device whose bytes the budget limits, by LibTorch's name for it: cpu, cuda:0, npu:0. Whether its "
+          "bytes can be counted shows when the program saves its first tensor for backward; if not, that is an "
+          "error there. Default: the device of the parameters.")
       ->type_name("DEVICE");
   command
       .add_option("--budgets", arguments.budgets,
@@ -90,9 +93,9 @@ void add_options(CLI::App& command, RunArguments& arguments) {
       ->type_name("DEVICE=AMOUNT,...");
   command
       .add_option("--disk", arguments.disk,
-                  "Use the disk below the memory: values go to files in this folder, which has to exist, instead of "
-                  "being forgotten, where that is cheaper or the only way. Files are removed in the end. Default: "
-                  "no disk.")
+                  "Use a disk below the memory of the CPU: values go to files in this folder, which has to exist, "
+                  "instead of being forgotten, where that is cheaper or the only way. Files are removed in the end. "
+                  "Without --device and --budgets, the budget is one of the CPU's bytes then. Default: no disk.")
       ->type_name("FOLDER");
   command
       .add_option("--disk-bytes", arguments.disk_bytes,
@@ -168,22 +171,35 @@ void check_places(const RunArguments& arguments) try {
   throw UsageError(fmt::format("--budgets: {}", error.what()));
 }
 
-bool is_accelerator(const std::string& device) {
-  return !device.empty() && device != "cpu" && !device.starts_with("cpu:");
+bool is_cpu(const std::string& device) {
+  return device == "cpu" || device.starts_with("cpu:");
+}
+
+// By --device or --budgets, or by the environment.
+std::vector<std::string> named_devices(const RunArguments& arguments) {
+  std::vector<std::string> all;
+  const std::string device = told(arguments.device, "REPRISE_DEVICE"),
+                    budgets = told(arguments.budgets, "REPRISE_BUDGETS");
+  if (!device.empty()) all.push_back(device);
+  if (budgets.empty()) return all;
+  for (auto& [name, bytes] : parse_place_budgets(budgets)) all.push_back(name);
+  return all;
 }
 
 void check_tiers(const RunArguments& arguments) {
   if (!arguments.disk_bytes.empty() && told(arguments.disk, "REPRISE_DISK").empty()) {
     throw UsageError("--disk-bytes is about a disk, and there is none: name its folder with --disk");
   }
-  if (arguments.host.empty() || is_accelerator(told(arguments.device, "REPRISE_DEVICE"))) return;
-  const std::string budgets = told(arguments.budgets, "REPRISE_BUDGETS");
-  if (!budgets.empty()) {
-    for (const auto& [device, bytes] : parse_place_budgets(budgets)) {
-      if (is_accelerator(device)) return;
-    }
+  if (arguments.disk.empty() && arguments.host.empty()) return;
+  const std::vector<std::string> devices = named_devices(arguments);
+  if (!arguments.disk.empty() && !devices.empty() && std::none_of(devices.begin(), devices.end(), is_cpu)) {
+    throw UsageError(fmt::format(
+        "--disk is for values of the CPU, and the budget is one of {}. Below an accelerator there is --host",
+        devices.front()));
   }
-  throw UsageError("--host is memory below that of an accelerator: name the accelerator with --device or --budgets");
+  if (!arguments.host.empty() && std::all_of(devices.begin(), devices.end(), is_cpu)) {
+    throw UsageError("--host is memory below that of an accelerator: name the accelerator with --device or --budgets");
+  }
 }
 
 // An empty value leaves what the environment says already.

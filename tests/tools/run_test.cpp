@@ -64,6 +64,9 @@ TEST(RunUsage, RefusesTiersOfNothing) {
   refused({"--host", "1GiB"}, names_none);
   refused({"--host", "1GiB", "--device", "cpu"}, names_none);
   refused({"--host", "1GiB", "--budgets", "cpu=2GiB"}, names_none);
+  const std::string for_cpu = "--disk is for values of the CPU, and the budget is one of npu:0";
+  refused({"--disk", "/tmp", "--device", "npu:0"}, for_cpu);
+  refused({"--disk", "/tmp", "--budgets", "npu:0=1GiB"}, for_cpu);
   refused({"--disk-bytes", "1GiB"}, "--disk-bytes is about a disk, and there is none");
 }
 
@@ -267,6 +270,7 @@ TEST(PreloadedOnADevice, UsesMemoryOfTheHostBelowIt) {
     const auto& places = summary.at("places");
     EXPECT_EQ(places.back().at("device"), "sim:0");
     EXPECT_LE(places.back().at("peak_bytes"), budget);
+    EXPECT_EQ(summary.at("before_meter_bytes"), 0) << "parameters of the device are in the budget";
   }
 }
 
