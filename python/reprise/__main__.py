@@ -26,7 +26,7 @@ def run(words: Sequence[str]) -> None:
     parser.add_argument("--disk", default="", metavar="FOLDER", help="for values that memory has no room for; default: no disk")
     parser.add_argument("--disk-bytes", metavar="AMOUNT", help="the most bytes of files there; default: no limit")
     parser.add_argument(
-        "--host", metavar="AMOUNT", help="of its memory, pinned, for values of the accelerator in --device or --budgets; default: none"
+        "--host", metavar="AMOUNT", help="bytes of the host, pinned, for values of the accelerator in --device or --budgets; default: none"
     )
     parser.add_argument(
         "--planning-share", type=float, default=0.05, metavar="SHARE", help="of the CPU time of all steps; default: 0.05"
