@@ -171,7 +171,7 @@ TEST(SeveralPlaces, SayWhichOfThemHasNoRoom) {
 
 // Plans are made for the first, and what they say is no advice for another.
 TEST(SeveralPlaces, SayOfTheFirstAloneWhichBudgetWillDo) {
-  const Needs needs = needs_of(on_two_devices, device().str(), other_device().str());
+  const Needs needs = needs_of(on_two_devices, other_device().str(), device().str());  // a step begins on the second
   SessionOptions options = within({{needs.one, needs.at(0, 2)}, {needs.two, needs.at(1, 2)}});
   options.planning_time = milliseconds(300);
   options.planning_share = std::numeric_limits<double>::infinity();
