@@ -20,7 +20,7 @@ function(reprise_find_libtorch)
       set(Torch_DIR ${folder} CACHE PATH "Where TorchConfig.cmake is")
       set(libraries ${prefix}lib/libtorch_cpu.so ${prefix}lib/libc10.so)
       set(includes ${prefix}include ${prefix}include/torch/csrc/api/include)
-      message(STATUS "Found Torch: ${prefix} (built for CUDA, its CPU part is used)")
+      message(STATUS "Found Torch: ${prefix} (built for CUDA, its CPU part is linked)")
     else()
       set(kineto_LIBRARY kineto)  # its packages say they have it and do not; nothing of ours needs it
       set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL TRUE)  # Reprise may be a part of the project that links it

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """What nobody could see without a GPU, in about ten minutes: whether training inside a budget is the plain training,
-bit for bit; whether its peaks keep the budget; how long steps take beside plain ones and beside torch's checkpoint().
+bit for bit, also with memory of the host below it; whether its peaks keep the budget; how long steps take beside plain
+ones and beside torch's checkpoint().
 
     pip install 'torch==2.13.*'                   # one that is built for CUDA, as PyPI has it
+    pip install nvidia-cuda-crt                   # headers that torch does not bring, where CUDA itself is not installed
     pip install .                                 # Reprise, for that
     python3 scripts/gpu_check.py                  # writes gpu-check.json
     python3 scripts/gpu_check.py --help
@@ -169,11 +171,11 @@ class Training:
 # ---- what is asked ---------------------------------------------------------------------------------------------------
 
 
-def in_budget(training, device, plain, budget, fraction=False):
-    """A run of Reprise's."""
-    session = reprise.Session(budget=budget, device=str(device.name))
-    answer = {"budget": budget, "share": round(budget / plain["allocated"], 3), "fraction": fraction}
+def in_budget(training, device, plain, budget, fraction=False, host=None):
+    """A run of Reprise's; with `host`, so many bytes of the host's memory are below the device."""
+    answer = {"budget": budget, "share": round(budget / plain["allocated"], 3), "fraction": fraction, "host": host}
     try:
+        session = reprise.Session(budget=budget, device=str(device.name), host=host)
         device.clean()
         if fraction:
             device.limit_reserved(budget)
@@ -189,7 +191,8 @@ def in_budget(training, device, plain, budget, fraction=False):
     peak = answer["reserved" if fraction else "allocated"]
     answer |= {"kept": peak <= budget, "equal": answer.pop("bits") == plain["bits"],
                "time": round(answer["milliseconds"] / plain["milliseconds"], 3)}
-    names = ("replays", "followed_plan", "promised_overhead", "verified", "divergences", "planning_seconds")
+    names = ("replays", "followed_plan", "promised_overhead", "verified", "divergences", "planning_seconds",
+             "host_put_last_step_bytes", "host_got_last_step_bytes", "host_peak_bytes")
     return answer | {name: summary[name] for name in names}
 
 
@@ -213,6 +216,7 @@ def examine(device, name, options):
     if device.is_cuda:
         middle = sorted(budgets)[len(budgets) // 2]
         answer["reprise"].append(in_budget(training, device, plain, middle, fraction=True))
+        answer["reprise"].append(in_budget(training, device, plain, middle, host=plain["allocated"]))
     return answer
 
 
@@ -259,10 +263,13 @@ def tell(answer):
         else:
             verdict = "budget kept, " if run["kept"] else "BUDGET PASSED, "
             verdict += "same bits" if run["equal"] else "OTHER BITS"
+            if run["host"] is not None:
+                verdict += f", {run['host_put_last_step_bytes'] / MIB:.0f} MiB to the host"
         bad = "error" in run or run.get("kept") is False or (answer["repeats"] and run.get("equal") is False)
         if bad:
             failures.append(f"{name} in {run['share']}: {verdict}")
-        row(name, f"reprise {run['share']:.2f}{', fraction' if run['fraction'] else ''}", run, verdict)
+        how = ", fraction" if run["fraction"] else ", host" if run["host"] is not None else ""
+        row(name, f"reprise {run['share']:.2f}{how}", run, verdict)
     return failures
 
 
@@ -286,6 +293,10 @@ def main():
     torch.backends.cudnn.enabled = not options.without_cudnn
     torch.use_deterministic_algorithms(True, warn_only=True)
     device = Device(options.device)
+    try:
+        reprise.Session(device=str(device.name))
+    except ValueError as error:  # it was built without CUDA, or without CUDA's headers
+        sys.exit(f"gpu_check: there can be no session on {device.name}: {error}")
     began = time.time()
     result = {"facts": device.facts(), "size": options.size, "models": []}
     print(f"{result['facts'].get('gpu', 'cpu')}, torch {torch.__version__}\n")

@@ -2,8 +2,9 @@
 
 The folder it is given has parts.tsv (name, exit code, microseconds) and, for a part that is a run of ctest, NAME.xml.
 A part without such a file counts as one test; a build only if it fails. Where a test of ctest is a whole suite of
-GoogleTest, what GoogleTest wrote into the folder of the build has its single tests. NAME.again.xml is of a second run of
-what failed: what passes there is unstable, and is named as such.
+GoogleTest, what GoogleTest wrote into the folder of the build has its single tests; what ctest has in front of the suite's
+name is in front of theirs, too ("on_device.": the same tests on the simulated device). NAME.again.xml is of a second run of what
+failed: what passes there is unstable, and is named as such.
 """
 
 import sys
@@ -25,6 +26,11 @@ def cases_of(report: Path):
         yield case.get("classname"), case.get("name"), outcome, float(case.get("time", 0))
 
 
+def place_of(test: str, suite: str) -> str:
+    """What a test of ctest that is a whole suite has in front of the suite's name: "on_device.", or nothing."""
+    return test.removesuffix(suite) if test.endswith(suite) else ""
+
+
 def tests_of(report: Path, suites: Path):
     """(name, outcome, seconds) of every single test."""
     again = report.with_suffix(".again.xml")
@@ -34,7 +40,7 @@ def tests_of(report: Path, suites: Path):
             yield name, "unstable", seconds
             continue
         suite = suites / f"{name.replace('/', '_')}.xml"
-        tests = [(f"{of}.{test}", *rest) for of, test, *rest in cases_of(suite)] if suite.exists() else []
+        tests = [(f"{place_of(name, of)}{of}.{test}", *rest) for of, test, *rest in cases_of(suite)] if suite.exists() else []
         yield from tests
         # A suite that ended badly without a test that failed: a crash, or what a sanitizer says at the end.
         if not tests or (outcome == "failed" and all(how != "failed" for _, how, _ in tests)):

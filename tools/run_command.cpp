@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -23,8 +24,8 @@ constexpr int exit_cannot_be_started = 126;
 constexpr int exit_not_found = 127;
 
 struct RunArguments {
-  std::string budget, device, budgets, disk, disk_bytes, plans, planning_share, planning_time, verify, summary, report,
-      trace;
+  std::string budget, device, budgets, disk, disk_bytes, host, plans, planning_share, planning_time, verify, summary,
+      report, trace;
   bool no_pack = false;
   bool if_possible = false;
   std::vector<std::string> program;  // with its arguments
@@ -43,16 +44,15 @@ constexpr const char* description =
     "a message that names the bytes that are needed.\n"
     "Every option is also an environment variable, for schedulers that start programs themselves: set LD_PRELOAD to "
     "the file that `reprise run --library` prints, and REPRISE_BUDGET, REPRISE_DEVICE, REPRISE_BUDGETS, "
-    "REPRISE_DISK, REPRISE_DISK_BYTES, REPRISE_PLANS, REPRISE_PLANNING_SHARE, REPRISE_PLANNING_TIME, REPRISE_VERIFY, "
-    "REPRISE_PACK (on, off), "
-    "REPRISE_SUMMARY, REPRISE_REPORT, REPRISE_TRACE, "
-    "REPRISE_IF_POSSIBLE. "
+    "REPRISE_DISK, REPRISE_DISK_BYTES, REPRISE_HOST, REPRISE_PLANS, REPRISE_PLANNING_SHARE, REPRISE_PLANNING_TIME, "
+    "REPRISE_VERIFY, REPRISE_PACK (on, off), REPRISE_SUMMARY, REPRISE_REPORT, REPRISE_TRACE, REPRISE_IF_POSSIBLE. "
     "Processes without LibTorch are left alone.";
 
 constexpr const char* footer = R"(Examples:
   reprise run --budget 2GiB -- ./my_trainer --epochs 10
   reprise run --budget 2GiB --report page.html -- ./my_trainer
   reprise run --budget 8GiB --device npu:0 -- ./my_trainer
+  reprise run --budget 8GiB --device npu:0 --host 16GiB -- ./my_trainer
   reprise run --budgets npu:0=8GiB,cpu=2GiB -- ./my_trainer
   reprise run -- ./my_trainer                      # no limit: prints the memory it needed
   LD_PRELOAD=$(reprise run --library) REPRISE_BUDGET=2GiB mpirun -n 2 ./my_trainer
@@ -74,16 +74,18 @@ void add_options(CLI::App& command, RunArguments& arguments) {
   };
   command.add_option("PROGRAM", arguments.program, "The program and its arguments, behind --.")->type_name("");
   command
-      .add_option("--budget", arguments.budget,
-                  "The most bytes of LibTorch's allocator that may be live: a number of bytes, or with a unit, "
-                  "as 2GiB or 500MB. Default: nothing is limited or forgotten, and the summary prints the memory "
-                  "that was needed.")
+      .add_option(
+          "--budget", arguments.budget,
+          "The most bytes of LibTorch's allocator for the device that may be live: a number of bytes, or with a "
+          "unit, as 2GiB or 500MB. Default: nothing is limited or forgotten, and the summary prints the memory "
+          "that was needed.")
       ->type_name("AMOUNT");
   command
-      .add_option("--device", arguments.device,
-                  "The device whose bytes the budget limits, by LibTorch's name for it: cpu, npu:0. Whether its bytes "
-                  "can be counted shows when the program saves its first tensor for backward; if not, that is an "
-                  "error there. Default: the device of the parameters.")
+      .add_option(
+          "--device", arguments.device,
+          "The device whose bytes the budget limits, by LibTorch's name for it: cpu, cuda:0, npu:0. Whether its "
+          "bytes can be counted shows when the program saves its first tensor for backward; if not, that is an "
+          "error there. Default: the device of the parameters.")
       ->type_name("DEVICE");
   command
       .add_option("--budgets", arguments.budgets,
@@ -91,13 +93,20 @@ void add_options(CLI::App& command, RunArguments& arguments) {
       ->type_name("DEVICE=AMOUNT,...");
   command
       .add_option("--disk", arguments.disk,
-                  "Use the disk below the memory: values go to files in this folder, which has to exist, instead of "
-                  "being forgotten, where that is cheaper or the only way. Files are removed in the end. Default: "
-                  "no disk.")
+                  "Use a disk below the memory of the CPU: values go to files in this folder, which has to exist, "
+                  "instead of being forgotten, where that is cheaper or the only way. Files are removed in the end. "
+                  "Without --device and --budgets, the budget is one of the CPU's bytes then. Default: no disk.")
       ->type_name("FOLDER");
   command
       .add_option("--disk-bytes", arguments.disk_bytes,
                   "The most bytes of files with --disk: a number of bytes, or with a unit. Default: no limit.")
+      ->type_name("AMOUNT");
+  command
+      .add_option(
+          "--host", arguments.host,
+          "Use memory of the host below that of the accelerator that --device or --budgets names: so many bytes "
+          "of it, pinned, for each thread that trains. Values are copied there instead of being forgotten, where "
+          "that is cheaper or the only way. Default: none.")
       ->type_name("AMOUNT");
   command
       .add_option("--report", arguments.report,
@@ -146,6 +155,12 @@ void check_bytes(const char* option, const std::string& text) try {
   throw UsageError(fmt::format("{}: {}", option, error.what()));
 }
 
+// What the program will be told: by an option, or by the environment, which an option replaces.
+std::string told(const std::string& option, const char* variable) {
+  const char* const value = std::getenv(variable);
+  return option.empty() && value ? value : option;
+}
+
 void check_places(const RunArguments& arguments) try {
   if (arguments.budgets.empty()) return;
   if (!arguments.budget.empty() || !arguments.device.empty()) {
@@ -154,6 +169,37 @@ void check_places(const RunArguments& arguments) try {
   (void)parse_place_budgets(arguments.budgets);
 } catch (const BadOption& error) {
   throw UsageError(fmt::format("--budgets: {}", error.what()));
+}
+
+bool is_cpu(const std::string& device) {
+  return device == "cpu" || device.starts_with("cpu:");
+}
+
+// By --device or --budgets, or by the environment.
+std::vector<std::string> named_devices(const RunArguments& arguments) {
+  std::vector<std::string> all;
+  const std::string device = told(arguments.device, "REPRISE_DEVICE"),
+                    budgets = told(arguments.budgets, "REPRISE_BUDGETS");
+  if (!device.empty()) all.push_back(device);
+  if (budgets.empty()) return all;
+  for (auto& [name, bytes] : parse_place_budgets(budgets)) all.push_back(name);
+  return all;
+}
+
+void check_tiers(const RunArguments& arguments) {
+  if (!arguments.disk_bytes.empty() && told(arguments.disk, "REPRISE_DISK").empty()) {
+    throw UsageError("--disk-bytes is about a disk, and there is none: name its folder with --disk");
+  }
+  if (arguments.disk.empty() && arguments.host.empty()) return;
+  const std::vector<std::string> devices = named_devices(arguments);
+  if (!arguments.disk.empty() && !devices.empty() && std::none_of(devices.begin(), devices.end(), is_cpu)) {
+    throw UsageError(fmt::format(
+        "--disk is for values of the CPU, and the budget is one of {}. Below an accelerator there is --host",
+        devices.front()));
+  }
+  if (!arguments.host.empty() && std::all_of(devices.begin(), devices.end(), is_cpu)) {
+    throw UsageError("--host is memory below that of an accelerator: name the accelerator with --device or --budgets");
+  }
 }
 
 // An empty value leaves what the environment says already.
@@ -173,6 +219,7 @@ void set_environment(const RunArguments& arguments, const std::filesystem::path&
   set("REPRISE_BUDGETS", arguments.budgets);
   set("REPRISE_DISK", absolute(arguments.disk));
   set("REPRISE_DISK_BYTES", arguments.disk_bytes);
+  set("REPRISE_HOST", arguments.host);
   // The program may go to another folder before it exits.
   set("REPRISE_REPORT", absolute(arguments.report));
   set("REPRISE_TRACE", absolute(arguments.trace));
@@ -204,7 +251,9 @@ int run_program(const RunArguments& arguments) {
   if (arguments.program.empty()) throw UsageError("PROGRAM is missing; see reprise run --help");
   check_bytes("--budget", arguments.budget);
   check_bytes("--disk-bytes", arguments.disk_bytes);
+  check_bytes("--host", arguments.host);
   check_places(arguments);
+  check_tiers(arguments);
   for (const auto& file : {arguments.report, arguments.trace}) {
     if (!file.empty()) require_writable(file);
   }

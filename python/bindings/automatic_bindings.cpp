@@ -23,7 +23,7 @@ std::optional<std::tuple<std::string, std::string, std::optional<Trace>>> found(
 }
 
 void find_steps(std::optional<Bytes> budget, const std::string& device, const NamedBudgets& budgets,
-                const std::string& disk, std::optional<Bytes> disk_bytes, double planning_share,
+                const std::string& disk, std::optional<Bytes> disk_bytes, Bytes host, double planning_share,
                 double planning_seconds, const std::string& plans) {
   SessionOptions options;
   options.budget = budget.value_or(no_limit);
@@ -31,6 +31,7 @@ void find_steps(std::optional<Bytes> budget, const std::string& device, const Na
   options.budgets = place_budgets(budgets);
   options.disk.folder = disk;
   if (disk_bytes) options.disk.bytes = *disk_bytes;
+  options.host.bytes = host;
   options.planning_share = planning_share;
   options.planning_time = std::chrono::milliseconds(static_cast<std::int64_t>(planning_seconds * 1000));
   options.plans = plans;
@@ -43,8 +44,8 @@ void find_steps(std::optional<Bytes> budget, const std::string& device, const Na
 void add_found_steps(py::module_& module) {
   using NoInterpreter = py::call_guard<py::gil_scoped_release>;
   module.def("find_steps", &find_steps, py::arg("budget"), py::arg("device"), py::arg("budgets"), py::arg("disk"),
-             py::arg("disk_bytes"), py::arg("planning_share"), py::arg("planning_seconds"), py::arg("plans"),
-             NoInterpreter());
+             py::arg("disk_bytes"), py::arg("host"), py::arg("planning_share"), py::arg("planning_seconds"),
+             py::arg("plans"), NoInterpreter());
   module.def("found", &found, NoInterpreter());
 }
 

@@ -26,6 +26,9 @@ def run(words: Sequence[str]) -> None:
     parser.add_argument("--disk", default="", metavar="FOLDER", help="for values that memory has no room for; default: no disk")
     parser.add_argument("--disk-bytes", metavar="AMOUNT", help="the most bytes of files there; default: no limit")
     parser.add_argument(
+        "--host", metavar="AMOUNT", help="bytes of the host, pinned, for values of the accelerator in --device or --budgets; default: none"
+    )
+    parser.add_argument(
         "--planning-share", type=float, default=0.05, metavar="SHARE", help="of the CPU time of all steps; default: 0.05"
     )
     parser.add_argument("--planning-time", type=float, default=5.0, metavar="SECONDS", help="for each plan; default: 5")
@@ -42,12 +45,16 @@ def run(words: Sequence[str]) -> None:
     try:
         budget = None if options.budget is None else planning.bytes_of(options.budget, what="--budget")
         disk_bytes = None if options.disk_bytes is None else planning.bytes_of(options.disk_bytes, what="--disk-bytes")
+        if disk_bytes is not None and not options.disk:
+            raise ValueError("--disk-bytes is about a disk, and there is none: name its folder with --disk")
+        host = 0 if options.host is None else planning.bytes_of(options.host, what="--host")
         _core.find_steps(
             budget,
             options.device,
             _place_budgets(options.budgets),
             options.disk,
             disk_bytes,
+            host,
             options.planning_share,
             options.planning_time,
             options.plans,

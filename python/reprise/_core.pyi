@@ -317,6 +317,7 @@ def find_steps(
     budgets: list[tuple[str, int | None]],
     disk: str,
     disk_bytes: int | None,
+    host: int,
     planning_share: float,
     planning_seconds: float,
     plans: str,

@@ -1,11 +1,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "report/scale.h"
+#include "report/tier_words.h"
 #include "report/words.h"
 #include "reprise/report/curve_views.h"
 #include "reprise/trace/amount.h"
+#include "trace/json_text.h"
 
 namespace reprise {
 using namespace internal;
@@ -18,7 +22,7 @@ double overhead(const CurvePoint& point) {
   return point.result->cost_ratio() - 1;
 }
 
-std::string row(const Curve& curve, std::size_t index, double full, bool packing) {
+std::string row(const Curve& curve, std::size_t index, double full, bool with_tiers) {
   const CurvePoint& point = curve.points[index];
   std::string text = fmt::format("{} {:>10} {:>6}", curve.knee == index ? "*" : " ", format_bytes(point.budget),
                                  share_of(point.budget, curve.keep_everything_peak));
@@ -27,7 +31,7 @@ std::string row(const Curve& curve, std::size_t index, double full, bool packing
   const bool optimal = result.status == PlanStatus::optimal;
   text += fmt::format(" {:>9} {:>9} {:>8}", percent(overhead(point)),
                       optimal ? "optimal" : percent(result.lower_bound_ratio() - 1), result.simulation.replays);
-  if (packing) text += fmt::format(" {:>6}", result.simulation.puts);
+  if (with_tiers) text += fmt::format(" {:>6}", result.simulation.puts);
   const std::string drawn = bar(full > 0 ? overhead(point) / full : 0);
   return text + (drawn.empty() ? "" : "  " + drawn) + (overhead(point) > full ? "▶" : "") + "\n";
 }
@@ -47,6 +51,21 @@ std::string notes(const Curve& curve) {
   return text;
 }
 
+// Those that its plans use: ": 'packed', 'disk'".
+std::string tiers_of(const Curve& curve) {
+  std::vector<std::string> seen;
+  for (const CurvePoint& point : curve.points) {
+    if (!point.result) continue;
+    for (const TierUse& use : tiers_used(point.result->plan, point.result->simulation)) {
+      const std::string name = fmt::format("'{}'", printable(point.result->plan.tiers[use.tier].name));
+      if (std::find(seen.begin(), seen.end(), name) == seen.end()) seen.push_back(name);
+    }
+  }
+  std::string text;
+  for (const std::string& name : seen) text += (text.empty() ? ": " : ", ") + name;
+  return text;
+}
+
 std::string at(const Curve& curve, const CurvePoint& point) {
   return fmt::format("{} ({} of everything)", format_bytes(point.budget),
                      share_of(point.budget, curve.keep_everything_peak));
@@ -55,16 +74,16 @@ std::string at(const Curve& curve, const CurvePoint& point) {
 }  // namespace
 
 std::string to_text(const Curve& curve) {
-  const bool packing = std::any_of(curve.points.begin(), curve.points.end(), [](const CurvePoint& point) {
+  const bool with_tiers = std::any_of(curve.points.begin(), curve.points.end(), [](const CurvePoint& point) {
     return point.result && point.result->simulation.puts > 0;
   });
   std::string text = fmt::format("{:>12} {:>6} {:>9} {:>9} {:>8}{}\n", "budget", "share", "overhead", "at least",
-                                 "replays", packing ? fmt::format(" {:>6}", "packed") : "");
+                                 "replays", with_tiers ? fmt::format(" {:>6}", "puts") : "");
   const double full = largest_shown_overhead(curve);
-  for (std::size_t i = 0; i < curve.points.size(); ++i) text += row(curve, i, full, packing);
+  for (std::size_t i = 0; i < curve.points.size(); ++i) text += row(curve, i, full, with_tiers);
   text +=
       "\n  share: of the peak when everything is kept. at least: no plan has less overhead. replays: in one step.\n";
-  if (packing) text += "  packed: values put into a tier in one step.\n";
+  if (with_tiers) text += fmt::format("  puts: values put into a tier in one step{}.\n", tiers_of(curve));
   if (curve.knee) text += "  *: the knee, after which more bytes buy little.\n";
   return text + notes(curve);
 }

@@ -9,6 +9,7 @@
 #include "report/idle.h"
 #include "report/layers.h"
 #include "report/number_pattern.h"
+#include "report/tier_words.h"
 #include "report/words.h"
 #include "reprise/trace/amount.h"
 
@@ -19,7 +20,7 @@ namespace {
 struct Story {
   double byte_cost = 0;               // copies in tiers that count in the budget included
   std::size_t replays = 0, gets = 0;  // that brought it back
-  bool outside = false;               // it was in a tier that does not count in the budget
+  std::optional<Id> tier;             // it was in this one; if in several, in one that does not count in the budget
   double rebuild_cost = 0;  // of replays, shared by bytes with what else they brought back, and of puts and gets
   Bytes at_peak = 0;        // bytes live at the action in question
 };
@@ -50,7 +51,7 @@ std::vector<Story> stories_of(const Trace& trace, const Plan& plan, const Simula
     if (residence.origin == Residence::Origin::put) {
       const Tier& tier = plan.tiers[residence.tier];
       bytes = tier.in_budget ? tier.find(residence.value)->bytes : 0;
-      story.outside |= !tier.in_budget;
+      if (!story.tier || plan.tiers[*story.tier].in_budget) story.tier = residence.tier;
     }
     story.byte_cost += static_cast<double>(bytes) * (costs[residence.end] - costs[residence.begin]);
     if (residence.begin <= peak && peak < residence.end) story.at_peak += bytes;
@@ -67,7 +68,11 @@ class Collector {
  public:
   Collector(const Trace& trace, const Plan& everything, const Simulation& before, const Plan& plan,
             const Simulation& after)
-      : trace_(trace), timeline_(trace), cost_before_(cost_before_moments(trace)), needed_(trace.values.size(), 0) {
+      : trace_(trace),
+        tiers_(plan.tiers),
+        timeline_(trace),
+        cost_before_(cost_before_moments(trace)),
+        needed_(trace.values.size(), 0) {
     // Where keeping everything peaks, a plan may be anywhere; what counts is the same moment.
     const std::size_t peak = before.peak_action;
     const bool runs = peak < everything.actions.size() && everything.actions[peak].kind == Action::Kind::run;
@@ -135,7 +140,8 @@ class Collector {
   void add(Id v) {
     const Value& value = trace_.values[v];
     const Story &before = before_[v], &after = after_[v];
-    const Fate fate = after.gets > 0      ? (after.outside ? Fate::on_disk : Fate::packed)
+    const Tier* const tier = after.gets > 0 ? &tiers_[*after.tier] : nullptr;
+    const Fate fate = tier                ? (tier->in_budget ? Fate::packed : Fate::outside)
                       : after.replays > 0 ? Fate::forgotten
                                           : Fate::kept;
     const Bytes freed = std::max<Bytes>(0, before.at_peak - after.at_peak);
@@ -144,7 +150,8 @@ class Collector {
                                              : Reason::frees_while_unused;
     const Operator* const maker = value.maker ? &trace_.operators[*value.maker] : nullptr;
     const std::string name = maker ? maker->name : "", module = maker ? maker->module : "";
-    auto& [group, names] = groups_[{without_numbers(name), without_numbers(module), !maker, value.bytes, fate, reason}];
+    auto& [group, names] = groups_[{without_numbers(name), without_numbers(module), !maker, value.bytes, fate,
+                                    tier ? tier->name : "", reason}];
     names.name.add(maker ? name : "from outside");
     names.module.add(module);
     ++group.values;
@@ -152,6 +159,7 @@ class Collector {
     group.byte_cost += before.byte_cost;
     group.byte_cost_after += after.byte_cost;
     group.fate = fate;
+    if (tier) group.tier = Tier{tier->name, tier->capacity, tier->in_budget, {}, tier->duplex};
     group.reason = reason;
     group.replays += after.replays;
     group.gets += after.gets;
@@ -191,11 +199,13 @@ class Collector {
   }
 
   const Trace& trace_;
+  const std::vector<Tier>& tiers_;  // of the plan
   const Timeline timeline_;
   const std::vector<double> cost_before_;
   std::vector<Story> before_, after_;  // by value
   std::vector<char> needed_;           // by value: at the plan's peak
-  std::map<std::tuple<std::string, std::string, bool, Bytes, Fate, Reason>, std::pair<ValueGroup, Names>> groups_;
+  std::map<std::tuple<std::string, std::string, bool, Bytes, Fate, std::string, Reason>, std::pair<ValueGroup, Names>>
+      groups_;
   Named operators_, modules_;
   Fates fates_;
 };
@@ -210,8 +220,9 @@ Fates fates_of(const Trace& trace, const Plan& everything, const Simulation& bef
 std::string what_happens(const ValueGroup& group) {
   switch (group.fate) {
     case Fate::kept: return "kept";
-    case Fate::packed: return group.replays > 0 ? "packed, and " + count(group.replays, "replay") : "packed";
-    case Fate::on_disk: return group.replays > 0 ? "on disk, and " + count(group.replays, "replay") : "on disk";
+    case Fate::packed:
+    case Fate::outside:
+      return where(*group.tier) + (group.replays > 0 ? ", and " + count(group.replays, "replay") : "");
     case Fate::forgotten: return "forgotten, " + count(group.replays, "replay");
   }
   return "";
@@ -220,9 +231,7 @@ std::string what_happens(const ValueGroup& group) {
 std::string sentence(const Trace& trace, const ValueGroup& group) {
   const double step = trace.total_cost();
   const std::string cost = small_percent(step > 0 ? group.rebuild_cost / step : 0) + " of the step";
-  const char* const work = group.fate == Fate::packed    ? "packing and unpacking"
-                           : group.fate == Fate::on_disk ? "writing and reading"
-                                                         : "rebuilding";
+  const std::string work = group.tier ? both_ways(*group.tier) : "rebuilding";
   switch (group.reason) {
     case Reason::frees_at_peak:
       return fmt::format("{} costs {} and frees {} at the peak", work, cost, format_bytes(group.freed_at_peak));

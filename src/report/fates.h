@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,12 +15,12 @@ namespace reprise::internal {
 enum class Fate {
   kept,
   packed,
-  on_disk,  // in a tier that does not count in the budget
+  outside,  // in a tier that does not count in the budget
   forgotten,
 };
 
 enum class Reason {
-  // of what is forgotten, packed or on disk
+  // of what is forgotten, packed or outside
   frees_at_peak,  // it would be there where keeping everything has most bytes live, and is not
   frees_while_unused,
   // of what is kept
@@ -31,7 +32,8 @@ enum class Reason {
   not_worth_it,  // it could be forgotten
 };
 
-// One value, or several that are alike: the same operator up to numbers in its name, the same bytes, fate and reason.
+// One value, or several that are alike: the same operator up to numbers in its name, the same bytes, fate, tier and
+// reason.
 struct ValueGroup {
   std::string name, module;  // "layer 0…23: softmax"; names are as in the trace, not escaped
   std::size_t values = 0;
@@ -39,6 +41,7 @@ struct ValueGroup {
   double byte_cost = 0;  // of all: bytes times the cost that passes while they are resident, if everything is kept
   double byte_cost_after = 0;  // and with the plan; copies in tiers that count in the budget included
   Fate fate = Fate::kept;
+  std::optional<Tier> tier;  // of what is packed or outside: its name, and what it is, without entries
   Reason reason = Reason::not_worth_it;
   std::size_t replays = 0, gets = 0;  // of all
   // Of all: replays, shared by bytes among the outputs they bring back, puts and gets. Of what is kept: replaying each
@@ -70,7 +73,7 @@ struct Fates {
 // The reason as a sentence, without a full stop: "rebuilding costs 0.30 % of the step and frees 8.00 MiB at the peak".
 [[nodiscard]] std::string sentence(const Trace&, const ValueGroup&);
 
-// What happens: "kept", "packed", "on disk", "forgotten, replayed 3 times".
+// What happens: "kept", "packed", "on disk", "on the host, and 1 replay", "forgotten, 3 replays".
 [[nodiscard]] std::string what_happens(const ValueGroup&);
 
 }  // namespace reprise::internal

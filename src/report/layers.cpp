@@ -86,11 +86,11 @@ std::vector<LayerBytes> layers_of(const Trace& trace, const Plan& plan, const Si
   return layers;
 }
 
-std::vector<Bytes> outside_the_budget(const Plan& plan, const Simulation& simulation) {
+std::vector<Bytes> bytes_in(const Plan& plan, const Simulation& simulation, Id tier) {
   std::vector<Bytes> bytes(plan.actions.size() + 1, 0);
   for (const Residence& residence : simulation.residences) {
-    if (residence.origin != Residence::Origin::put || plan.tiers[residence.tier].in_budget) continue;
-    const Bytes copy = plan.tiers[residence.tier].find(residence.value)->bytes;
+    if (residence.origin != Residence::Origin::put || residence.tier != tier) continue;
+    const Bytes copy = plan.tiers[tier].find(residence.value)->bytes;
     bytes[residence.begin] += copy;
     bytes[residence.end] -= copy;
   }

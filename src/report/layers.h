@@ -42,9 +42,8 @@ struct LayerBytes {
 // Returns the layers by action. The simulation has to be one of this plan, valid, with `live` and `residences`.
 [[nodiscard]] std::vector<LayerBytes> layers_of(const Trace&, const Plan&, const Simulation&);
 
-// Returns, by action, the bytes of copies in tiers that do not count in the budget: what is on disk. The simulation is
-// as for `layers_of`.
-[[nodiscard]] std::vector<Bytes> outside_the_budget(const Plan&, const Simulation&);
+// Returns, by action, the bytes of copies in a tier. The simulation is as for `layers_of`.
+[[nodiscard]] std::vector<Bytes> bytes_in(const Plan&, const Simulation&, Id tier);
 
 // Returns, by action of a valid plan, what the plan has cost when it comes to it, waiting included, and one number
 // more: the cost of the plan.

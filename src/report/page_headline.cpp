@@ -5,6 +5,7 @@
 
 #include "report/page_parts.h"
 #include "report/svg.h"
+#include "report/tier_words.h"
 #include "report/words.h"
 #include "reprise/trace/amount.h"
 
@@ -53,8 +54,11 @@ std::string plan_tiles(const PageData& data) {
   const double added = data.cost_ratio() - 1;
   tiles += tile("Overhead", number("overhead", added, percent(added)), "more time");
   tiles += tile("Replays", counted("replays", static_cast<std::int64_t>(after.replays)), "in one step");
-  tiles += tile("Packed", counted("puts", static_cast<std::int64_t>(after.puts)),
-                after.puts == 1 ? "value in one step" : "values in one step");
+  for (const TierUse& use : tiers_used(data.plan(), after)) {
+    tiles += tile(html(capitalized(where(data.plan().tiers[use.tier]))),
+                  counted(puts_key(use.tier), static_cast<std::int64_t>(use.puts)),
+                  use.puts == 1 ? "value in one step" : "values in one step");
+  }
   return tiles;
 }
 
@@ -81,7 +85,7 @@ std::string measured_tiles(const Summary& summary) {
   tiles += tile("Steps", counted("steps", summary.steps),
                 summary.divergences > 0 ? count(static_cast<std::size_t>(summary.divergences), "divergence") : "");
   tiles += tile("Measured overhead", number("measured_overhead", summary.overhead(), percent(summary.overhead())),
-                "replaying and packing");
+                what_was_added(summary));
   tiles += tile("Followed its plan",
                 number("followed_plan", Bytes{summary.followed_plan ? 1 : 0}, summary.followed_plan ? "yes" : "no"),
                 "in the last step");

@@ -109,11 +109,11 @@ std::string fixed_part(const PageData& data) {
     made_bytes += trace.values[v].bytes;
   }
   if (made.empty()) {
-    return paragraph("Every value that an operator makes can be rebuilt or packed: nothing is fixed.");
+    return paragraph("Every value that an operator makes can be replayed or put into a tier: nothing is fixed.");
   }
   return paragraph(fmt::format(
-             "{} can neither be replayed nor packed, {} together, and stay for as long as they are needed. An operator "
-             "that gives the same result again, or a tier that takes its values, would free them:",
+             "{} can neither be replayed nor put into a tier, {} together, and stay for as long as they are needed. An "
+             "operator that gives the same result again, or a tier that takes its values, would free them:",
              count(made.size(), "value"), format_bytes(made_bytes))) +
          list_of(trace, made);
 }
@@ -146,7 +146,8 @@ std::string definitions() {
 <dt>gradients</dt><dd>Other bytes that come during the step and stay until its end: at each moment, the smallest other bytes from there on, without the parameters and optimizer.</dd>
 <dt>kept</dt><dd>Values since they were first made, or came from outside.</dd>
 <dt>packed</dt><dd>Copies of values in tiers that count in the budget.</dd>
-<dt>replayed</dt><dd>Values that were made again, or unpacked.</dd>
+<dt>replayed</dt><dd>Values that were made again, or came back from a tier.</dd>
+<dt>tier</dt><dd>A place for values beside plain memory: packed memory, a disk, memory of the host below an accelerator.</dd>
 <dt>other</dt><dd>The rest: other bytes that go again before the step ends, such as gradients of activations, and the workspace of operators.</dd>
 <dt>other bytes</dt><dd>What is live and not ours to forget.</dd>
 <dt>bytes × time</dt><dd>A value's bytes times how long it is resident if everything is kept, as a share of that of all values; “after”: with the plan, on the same scale.</dd>

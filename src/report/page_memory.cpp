@@ -9,6 +9,7 @@
 #include "report/events.h"
 #include "report/page_parts.h"
 #include "report/scale.h"
+#include "report/tier_words.h"
 #include "report/words.h"
 #include "reprise/trace/amount.h"
 
@@ -55,24 +56,32 @@ class MemoryPicture {
     return std::move(text_);
   }
 
-  // Bytes on disk with the plan, in a lane below the memory and on the same axis of time; empty: there are none.
-  std::string lane() {
-    const std::vector<Bytes> bytes = outside_the_budget(data_.plan(), *data_.after);
-    const Bytes most = bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
-    if (most == 0) return "";
+  // What the plan puts into tiers that do not count in the budget: each has a lane below the memory, on the same axis
+  // of time.
+  std::string lanes() {
+    std::string all;
+    for (const TierUse& use : tiers_used(data_.plan(), *data_.after)) {
+      if (!data_.plan().tiers[use.tier].in_budget && use.peak > 0) all += lane(use);
+    }
+    return all;
+  }
+
+  std::string lane(const TierUse& use) {
+    const std::vector<Bytes> bytes = bytes_in(data_.plan(), *data_.after, use.tier);
     const Columns& columns = *data_.columns_after;
     const auto count = static_cast<double>(columns.actions.size());
     const double width = box * width_of(columns);
     std::string path = fmt::format("M0,{}", box);
     for (std::size_t column = 0; column < columns.actions.size(); ++column) {
-      const double share = static_cast<double>(bytes[columns.actions[column]]) / static_cast<double>(most);
+      const double share = static_cast<double>(bytes[columns.actions[column]]) / static_cast<double>(use.peak);
       path += fmt::format("V{:.1f}H{:.1f}", box * (1 - share), width * static_cast<double>(column + 1) / count);
     }
     text_.clear();
-    add("<figure data-side=\"disk\"><figcaption><strong>On disk.</strong> Not in the budget: at most {}.</figcaption>",
-        number("disk_peak_bytes", most, format_bytes(most)));
-    add(R"(<div class="lane"><svg viewBox="0 0 {0} {0}" preserveAspectRatio="none" role="img" aria-label="Bytes on disk over the step: at most {1}"><path class="disk" d="{2}V{0}Z"/></svg></div></figure>)",
-        box, format_bytes(most), path);
+    const std::string there = where(data_.plan().tiers[use.tier]);
+    add("<figure data-side=\"outside\"><figcaption><strong>{}.</strong> Not in the budget: at most {}.</figcaption>",
+        html(capitalized(there)), number(peak_key(use.tier), use.peak, format_bytes(use.peak)));
+    add(R"(<div class="lane"><svg viewBox="0 0 {0} {0}" preserveAspectRatio="none" role="img" aria-label="Bytes {3} over the step: at most {1}"><path class="outside" d="{2}V{0}Z"/></svg></div></figure>)",
+        box, format_bytes(use.peak), path, html(there));
     return std::move(text_);
   }
 
@@ -232,7 +241,7 @@ std::string memory_section(const PageData& data) {
   std::string text = "<section aria-labelledby=\"memory\">\n<h2 id=\"memory\">Memory over the step</h2>\n";
   text += "<p>Live bytes, by what they are. Time is a share of the step without Reprise.</p>\n";
   text += picture.legend() + picture.draw(MemoryPicture::Side::before);
-  if (data.after) text += picture.draw(MemoryPicture::Side::after) + picture.lane();
+  if (data.after) text += picture.draw(MemoryPicture::Side::after) + picture.lanes();
   return text + picture.key() + "</section>\n";
 }
 

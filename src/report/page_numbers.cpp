@@ -1,10 +1,10 @@
 // The page's numbers for programs, and for the script that shows details under the pointer.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "report/page_parts.h"
+#include "report/tier_words.h"
 #include "reprise/report/json.h"
 
 namespace reprise::internal {
@@ -23,13 +23,13 @@ std::string cut(std::string name) {
 }
 
 // What is done in a column, in words.
-std::string label(const Trace& trace, const Action& action) {
+std::string label(const Trace& trace, const Plan& plan, const Action& action) {
   switch (action.kind) {
     case Action::Kind::run: return cut(trace.label(action.target));
     case Action::Kind::replay: return "replay of " + cut(trace.label(action.target));
     case Action::Kind::drop: return "drop";
-    case Action::Kind::put: return "packing";
-    case Action::Kind::get: return "unpacking";
+    case Action::Kind::put: return cut(putting(plan.tiers[action.tier]));
+    case Action::Kind::get: return cut(getting(plan.tiers[action.tier]));
   }
   return "";
 }
@@ -38,21 +38,41 @@ Json side(const Trace& trace, const Plan& plan, const Simulation& simulation, co
   const double plain = trace.total_cost();
   Json layers = Json::array(), labels = Json::array();
   for (const LayerBytes& column : columns.layers) layers.push_back(column.of);
-  for (const std::size_t action : columns.actions) labels.push_back(label(trace, plan.actions[action]));
+  for (const std::size_t action : columns.actions) labels.push_back(label(trace, plan, plan.actions[action]));
   return {{"peak_bytes", simulation.peak},
           {"cost_ratio", plain > 0 ? simulation.cost / plain : 1},
           {"columns", std::move(layers)},
           {"labels", std::move(labels)}};
 }
 
+// What the plan does with each of its tiers.
+Json tiers(const PageData& data) {
+  Json list = Json::array();
+  for (const TierUse& use : tiers_used(data.plan(), data.simulation())) {
+    const Tier& tier = data.plan().tiers[use.tier];
+    list.push_back({{"name", cut(tier.name)},
+                    {"in_budget", tier.in_budget},
+                    {"puts", use.puts},
+                    {"gets", use.gets},
+                    {"peak_bytes", use.peak}});
+  }
+  return list;
+}
+
 }  // namespace
+
+std::string puts_key(Id tier) {
+  return fmt::format("puts_in_tier_{}", tier);
+}
+std::string peak_key(Id tier) {
+  return fmt::format("peak_in_tier_{}_bytes", tier);
+}
 
 std::string page_numbers(const PageData& data) {
   Json names = Json::array();
   for (std::size_t i = 0; i < layer_count; ++i) names.push_back(name(static_cast<MemoryLayer>(i)));
   const auto if_planned = [&](auto value) { return data.after ? Json(value) : Json(nullptr); };
   const Simulation& simulation = data.simulation();
-  const std::vector<Bytes> on_disk = outside_the_budget(data.plan(), simulation);
   Json json = {{"name", cut(data.trace.name)},
                {"budget_bytes", if_planned(data.plan().budget)},
                {"peak_before_bytes", data.before.peak},
@@ -61,7 +81,7 @@ std::string page_numbers(const PageData& data) {
                {"replays", if_planned(simulation.replays)},
                {"puts", if_planned(simulation.puts)},
                {"gets", if_planned(simulation.gets)},
-               {"disk_peak_bytes", if_planned(on_disk.empty() ? 0 : *std::max_element(on_disk.begin(), on_disk.end()))},
+               {"tiers", if_planned(tiers(data))},
                {"floor_bytes", data.inspection.floor.bytes},
                {"plain_cost", data.trace.total_cost()},
                {"layers", std::move(names)},
@@ -69,6 +89,10 @@ std::string page_numbers(const PageData& data) {
                {"after", nullptr},
                {"curve", nullptr},
                {"summary", nullptr}};
+  for (const TierUse& use : tiers_used(data.plan(), simulation)) {
+    json[puts_key(use.tier)] = use.puts;
+    json[peak_key(use.tier)] = use.peak;
+  }
   if (data.after) json["after"] = side(data.trace, data.plan(), *data.after, *data.columns_after);
   if (data.input.curve) {
     json["curve"] = Json::parse(json_line(data.trace, thinned(*data.input.curve, points_listed)));

@@ -36,6 +36,10 @@ struct PageData {
 [[nodiscard]] std::string number(std::string_view key, double value, std::string_view text);
 [[nodiscard]] std::string number(std::string_view key, Bytes value, std::string_view text);
 
+// Keys of what the plan does with a tier: how often it puts something there, and the most bytes there.
+[[nodiscard]] std::string puts_key(Id tier);
+[[nodiscard]] std::string peak_key(Id tier);
+
 [[nodiscard]] std::string headline(const PageData&);
 [[nodiscard]] std::string memory_section(const PageData&);
 [[nodiscard]] std::string curve_section(const PageData&);  // empty without a curve

@@ -8,13 +8,13 @@ std::string_view page_style() {
   return R"css(
 :root {
   --paper: #ffffff; --ink: #1f2328; --soft: #59636e; --rule: #d8dee4; --card: #f6f8fa; --accent: #0a63b5;
-  --parameters: #6e7781; --gradients: #b0558d; --kept: #0072b2; --packed: #e69f00; --replayed: #009e73; --other: #b4bdc7; --disk: #8a6d3b;
+  --parameters: #6e7781; --gradients: #b0558d; --kept: #0072b2; --packed: #e69f00; --replayed: #009e73; --other: #b4bdc7; --outside: #8a6d3b;
   --budget: #b3261e;
 }
 @media screen and (prefers-color-scheme: dark) {
   :root {
     --paper: #0d1117; --ink: #e6edf3; --soft: #9aa4af; --rule: #30363d; --card: #161b22; --accent: #62b0ff;
-    --parameters: #7d8590; --gradients: #cc79a7; --kept: #3d9bd9; --packed: #e69f00; --replayed: #1fb98a; --other: #5b6672; --disk: #b8975a;
+    --parameters: #7d8590; --gradients: #cc79a7; --kept: #3d9bd9; --packed: #e69f00; --replayed: #1fb98a; --other: #5b6672; --outside: #b8975a;
     --budget: #ff8a80;
   }
 }
@@ -61,11 +61,11 @@ figcaption { margin-bottom: 0.5rem; }
 .lane svg { display: block; width: 100%; height: 100%; }
 .readout { min-height: 2.9em; margin: 0 0 0 4.25rem; max-width: none; color: var(--soft); font-size: 0.8125rem; line-height: 1.45; }
 path.parameters { fill: var(--parameters); } path.gradients { fill: var(--gradients); } path.kept { fill: var(--kept); }
-path.disk { fill: var(--disk); } path.packed { fill: var(--packed); } path.replayed { fill: var(--replayed); } path.other { fill: var(--other); }
+path.outside { fill: var(--outside); } path.packed { fill: var(--packed); } path.replayed { fill: var(--replayed); } path.other { fill: var(--other); }
 .swatch { display: inline-block; width: 0.75em; height: 0.75em; margin-right: 0.5em; border-radius: 0.2em; }
 .swatch.parameters { background: var(--parameters); } .swatch.gradients { background: var(--gradients); }
 .swatch.kept { background: var(--kept); } .swatch.packed { background: var(--packed); }
-.swatch.disk { background: var(--disk); } .swatch.replayed { background: var(--replayed); } .swatch.other { background: var(--other); }
+.swatch.outside { background: var(--outside); } .swatch.replayed { background: var(--replayed); } .swatch.other { background: var(--other); }
 
 table { width: 100%; border-collapse: collapse; font-size: 0.875rem; line-height: 1.4; }
 caption { padding: 0.25rem 0; text-align: left; font-weight: 600; }

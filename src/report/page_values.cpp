@@ -24,7 +24,7 @@ const char* class_of(Fate fate) {
   switch (fate) {
     case Fate::kept: return "kept";
     case Fate::packed: return "packed";
-    case Fate::on_disk: return "disk";
+    case Fate::outside: return "outside";
     case Fate::forgotten: return "replayed";
   }
   return "";
@@ -40,7 +40,7 @@ std::string value_row(const PageData& data, const ValueGroup& group) {
       "class=\"swatch {}\"></i>{}</td><td class=\"why\" data-label=\"why\">{}</td></tr>\n",
       html(group.name.empty() ? "(no name)" : group.name), module, bytes,
       share_cell(group.byte_cost, data.fates.values.front().byte_cost, data.fates.byte_cost), class_of(group.fate),
-      what_happens(group), xml_text(sentence(data.trace, group), 200));
+      html(what_happens(group)), xml_text(sentence(data.trace, group), 200));
 }
 
 std::string values_table(const PageData& data) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "report/tier_words.h"
 #include "report/words.h"
 #include "reprise/report/text.h"
 #include "reprise/trace/amount.h"
@@ -74,10 +75,7 @@ std::string to_text(const Trace& trace, const PlanResult& result) {
   text += line("proof", proof(result));
   text += line("peak", fmt::format("{} of {}", format_bytes(simulation.peak), format_bytes(result.budget)));
   text += line("replays", fmt::format("{} beside {}", simulation.replays, count(trace.moments.size(), "moment")));
-  if (simulation.puts > 0) {
-    text += line("packing", fmt::format("{}, {}", count(simulation.puts, "put"), count(simulation.gets, "get")));
-  }
-  return text + line("planner", effort(result)) + notes(result);
+  return text + tier_lines(result.plan, simulation) + line("planner", effort(result)) + notes(result);
 }
 
 }  // namespace reprise

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "report/tier_words.h"
 #include "report/words.h"
 #include "reprise/report/text.h"
 #include "reprise/trace/amount.h"
-#include "trace/json_text.h"
 
 namespace reprise {
 using namespace internal;
@@ -52,14 +52,7 @@ std::string to_text(const Trace& trace, const Plan& plan, const Simulation& simu
   }
   text += line("peak", peak);
   text += line("replays", fmt::format("{} beside {}", simulation.replays, count(trace.moments.size(), "moment")));
-  for (std::size_t i = 0; i < plan.tiers.size(); ++i) {
-    if (simulation.tier_peaks[i] == 0) continue;
-    text += line("tier", fmt::format("'{}' holds at most {}", printable(plan.tiers[i].name),
-                                     format_bytes(simulation.tier_peaks[i])));
-  }
-  if (simulation.puts > 0) {
-    text += line("packing", fmt::format("{}, {}", count(simulation.puts, "put"), count(simulation.gets, "get")));
-  }
+  text += tier_lines(plan, simulation);
   if (simulation.waited > 0) {
     text += line("waiting", fmt::format("{} of the time is spent waiting for tiers",
                                         percent(simulation.cost > 0 ? simulation.waited / simulation.cost : 0)));

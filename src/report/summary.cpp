@@ -89,16 +89,6 @@ std::string forgotten(const Summary& summary) {
   return text + disk(summary);
 }
 
-std::string what_was_added(const Summary& summary) {
-  std::vector<std::string> parts;
-  if (summary.replay_seconds > 0) parts.emplace_back("replaying");
-  if (summary.pack_seconds > 0) parts.emplace_back("packing");
-  if (summary.disk_wait_seconds > 0) parts.emplace_back("waiting for the disk");
-  std::string text = parts.front();
-  for (std::size_t i = 1; i < parts.size(); ++i) text += (i + 1 < parts.size() ? ", " : " and ") + parts[i];
-  return text;
-}
-
 std::string work(const Summary& summary) {
   std::string text;
   if (summary.replays > 0) {

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <vector>
 
+#include "reprise/report/summary.h"
 #include "reprise/trace/amount.h"
 #include "trace/json_text.h"
 
@@ -37,6 +39,11 @@ std::string share_of(Bytes part, Bytes everything) {
   return fmt::format("{:.2f}", static_cast<double>(part) / static_cast<double>(everything));
 }
 
+std::string capitalized(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
 std::string count(std::size_t number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
 }
@@ -46,6 +53,17 @@ std::string duration(double seconds) {
   if (seconds < 9.95) return fmt::format("{:.1f} s", seconds);
   const auto whole = static_cast<long>(std::lround(seconds));
   return whole < 60 ? fmt::format("{} s", whole) : fmt::format("{} min {} s", whole / 60, whole % 60);
+}
+
+std::string what_was_added(const Summary& summary) {
+  std::vector<std::string> parts;
+  if (summary.replay_seconds > 0) parts.emplace_back("replaying");
+  if (summary.pack_seconds > 0) parts.emplace_back("packing");
+  if (summary.disk_wait_seconds > 0) parts.emplace_back("waiting for the disk");
+  if (parts.empty()) return "nothing";
+  std::string text = parts.front();
+  for (std::size_t i = 1; i < parts.size(); ++i) text += (i + 1 < parts.size() ? ", " : " and ") + parts[i];
+  return text;
 }
 
 std::string bar(double share, int width) {

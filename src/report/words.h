@@ -7,6 +7,10 @@
 
 #include "reprise/trace/trace.h"
 
+namespace reprise {
+struct Summary;
+}
+
 namespace reprise::internal {
 
 // A share as per cent: "0 %", "<0.1 %", "3.1 %", "34 %", "1500 %".
@@ -21,11 +25,17 @@ namespace reprise::internal {
 // How much of everything: "0.43".
 [[nodiscard]] std::string share_of(Bytes part, Bytes everything);
 
+// With a large first letter, if that is a letter of ASCII's.
+[[nodiscard]] std::string capitalized(std::string text);
+
 // "1 replay", "12 replays".
 [[nodiscard]] std::string count(std::size_t number, std::string_view noun);
 
 // "less than 0.1 s", "3.5 s", "12 s", "2 min 5 s".
 [[nodiscard]] std::string duration(double seconds);
+
+// What a session added to its last step: "replaying, packing and waiting for the disk"; "nothing".
+[[nodiscard]] std::string what_was_added(const Summary&);
 
 // A bar of at most `width` characters, in steps of an eighth of one. Never empty for a share above zero.
 inline constexpr int bar_width = 24;

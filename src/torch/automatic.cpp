@@ -73,9 +73,11 @@ Here::~Here() {
 
 void begin(const SessionOptions& options) {
   check_form_of_budgets(options);
+  check_host(options);
   SessionOptions without_devices = options;
   without_devices.device.clear();
   without_devices.budgets.clear();
+  without_devices.host = {};
   { const Session probe(std::move(without_devices)); }
   auto* const all = new Everything;
   all->options = options;

@@ -42,9 +42,10 @@ std::string sentence(const BudgetError::Facts& facts) {
            " live and nothing left to forget. Leave the device more room than the budget. It says: " +
            printable(facts.refused);
   }
+  const bool cpu_alone = facts.place == "cpu" && facts.cpu_alone;
   std::string text = "[budget] " + exact(facts.live + facts.requested) + " are needed (" + std::to_string(facts.live) +
                      " live and not forgettable + " + std::to_string(facts.requested) + " requested)" +
-                     (facts.place == "cpu" ? "" : " on " + printable(facts.place)) +
+                     (cpu_alone ? "" : " on " + printable(facts.place)) +
                      (facts.where.empty() ? "" : " in " + printable(facts.where)) + ", the budget is " +
                      exact(facts.budget) + pinned(facts.pinned);
   if (facts.kept_by_policy > 0) {
@@ -59,9 +60,10 @@ std::string sentence(const BudgetError::Facts& facts) {
   }
   if (!facts.not_repeated.empty()) return text + ". " + facts.not_repeated;
   if (!facts.smallest_feasible && !facts.floor) {
-    text +=
-        "; no plan has been made for this step yet, so it is not known which budget will do: Session::measure finds "
-        "out without the memory, and Session::run plans a step that does not fit and runs it again";
+    text += "; no plan has been made for this step yet, so it is not known which budget will do: ";
+    text += cpu_alone ? "Session::measure finds out without the memory, and Session::run plans a step that does not "
+                        "fit and runs it again"
+                      : "begin with a larger one, wait for the plan, and lower it by Session::budget";
   }
   return text;
 }

@@ -1,5 +1,7 @@
 #include "torch/operators.h"
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -91,8 +93,9 @@ bool mentions(const c10::TypePtr& type, std::string_view word) {
 
 void find_statistics(OperatorInfo& info, const std::string& name) {
   const auto& arguments = info.handle.schema().arguments();
+  const bool is_of_library = name == "aten::cudnn_batch_norm" || name == "aten::miopen_batch_norm";
   if (name != "aten::native_batch_norm" && name != "aten::_native_batch_norm_legit" &&
-      name != "aten::_batch_norm_with_update") {
+      name != "aten::_batch_norm_with_update" && !is_of_library) {
     return;
   }
   for (int i = 0; i < static_cast<int>(arguments.size()); ++i) {
@@ -102,7 +105,7 @@ void find_statistics(OperatorInfo& info, const std::string& name) {
     if (argument == "running_var") info.last_statistic = i;
   }
   info.batch_norm = info.first_statistic >= 0 && info.last_statistic >= 0;
-  info.statistics_optional = name == "aten::native_batch_norm";
+  info.statistics_optional = name == "aten::native_batch_norm" || is_of_library;
 }
 
 void find_noise(OperatorInfo& info, const std::string& name) {
@@ -121,6 +124,16 @@ void find_unwritten_parts(OperatorInfo& info) {
   info.unwritten_results = unwritten->results;
   if (unwritten->computed) info.obstacle = "it computes with what it finds in fresh memory";
   for (const int argument : unwritten->arguments) info.access[argument] = Access::write;
+}
+
+// For the CPU, or for an accelerator alone, as fused ones, cuDNN's and a backend's own are. A backend's kernel for
+// whatever has none is not one.
+bool has_kernel(const c10::OperatorHandle& handle) {
+  using Key = c10::DispatchKey;
+  constexpr std::array accelerators = {Key::CUDA, Key::XPU, Key::HPU, Key::MTIA, Key::PrivateUse1};
+  return handle.hasComputedKernelForDispatchKey(Key::CPU) ||
+         std::any_of(accelerators.begin(), accelerators.end(),
+                     [&](Key key) { return handle.hasKernelForDispatchKey(key); });
 }
 
 }  // namespace
@@ -169,8 +182,7 @@ OperatorInfo::OperatorInfo(c10::OperatorHandle operator_handle) : handle(std::mo
 
   // One that only exists above the kernels (an operator of the user's that is registered for autograd alone) cannot be
   // replayed below autograd, but what it calls can.
-  if (handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) ||
-      !handle.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU)) {
+  if (handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) || !has_kernel(handle)) {
     kind = Kind::transparent;
   } else if (communicates(base)) {
     kind = Kind::opaque;

@@ -62,7 +62,8 @@ std::string under_way(const Recording& r) {
           values.bytes(v);
       known += values.bytes(v);
     }
-    const SmallestBudget& smallest = r->rules().smallest();
+    if (r->rules().accelerator()) facts.cpu_alone = false;
+    const SmallestBudget smallest = place == 0 ? r->rules().smallest() : SmallestBudget{};  // plans are for the first
     if (smallest.feasible) facts.smallest_feasible = smallest.feasible;
     if (smallest.floor) {
       facts.floor = smallest.floor;

@@ -127,7 +127,10 @@ void Recording::adopt_from_outside(Id value, const at::Tensor& tensor) {
 }
 
 void Recording::adopt_from_outside(Id value, c10::StorageImpl* storage) {
-  if (!meter::header_of(*storage)) rules_->counters().unmetered(static_cast<Bytes>(storage->nbytes()), storage);
+  // On an accelerator such bytes are in the budget: its allocator says how many they are.
+  if (!meter::header_of(*storage) && storage->device_type() == c10::DeviceType::CPU && rules_->has(*storage)) {
+    rules_->counters().unmetered(static_cast<Bytes>(storage->nbytes()), storage);
+  }
   if (values_.may_forget()) values_.hold(value, storage);
 }
 

@@ -64,15 +64,7 @@ Session::Session(SessionOptions options) {
     throw BadOption("[session] option disk.bytes is " + std::to_string(options.disk.bytes) +
                     ": it must not be negative");
   }
-  if (options.host.bytes < 0) {
-    throw BadOption("[session] option host.bytes is " + std::to_string(options.host.bytes) +
-                    ": it must not be negative");
-  }
-  if (options.host.bytes > 0 &&
-      std::all_of(places.begin(), places.end(), [](const auto& one) { return one.place->is_cpu(); })) {
-    throw BadOption("[session] option host.bytes is " + std::to_string(options.host.bytes) +
-                    ", and no accelerator is named by option device or budgets: it is for values of one");
-  }
+  check_host(options);
   meter::keep_heap();
   process().planning().prepare();
   state_ = std::make_shared<SessionState>(std::move(options));

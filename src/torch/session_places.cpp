@@ -35,6 +35,11 @@ void check_entry(const PlaceBudget& budget) {
   if (budget.bytes < 0) throw BadOption(has + "the bytes must not be negative");
 }
 
+// The CPU has no other names; nothing is the place of the parameters, which nobody knows before the first step.
+bool can_be_accelerator(const std::string& device) {
+  return !device.empty() && device != "cpu" && !device.starts_with("cpu:");
+}
+
 }  // namespace
 
 void check_form_of_budgets(const SessionOptions& options) {
@@ -57,6 +62,17 @@ std::vector<LimitedPlace> places_of(const SessionOptions& options) {
     all.push_back({&place, budget.bytes});
   }
   return all;
+}
+
+void check_host(const SessionOptions& options) {
+  const std::string is = "[session] option host.bytes is " + std::to_string(options.host.bytes);
+  if (options.host.bytes < 0) throw BadOption(is + ": it must not be negative");
+  if (options.host.bytes == 0 || can_be_accelerator(options.device) ||
+      std::any_of(options.budgets.begin(), options.budgets.end(),
+                  [](const PlaceBudget& budget) { return can_be_accelerator(budget.device); })) {
+    return;
+  }
+  throw BadOption(is + ", and no accelerator is named by option device or budgets: it is for values of one");
 }
 
 bool names_no_place(const SessionOptions& options) {

@@ -21,6 +21,9 @@ struct LimitedPlace {
 // What of that shows without looking for the devices. Throws BadOption.
 void check_form_of_budgets(const SessionOptions&);
 
+// Throws BadOption if `host` is negative, or if none of the devices that are named can be an accelerator.
+void check_host(const SessionOptions&);
+
 // Whether it is left to the first step to find the place where the parameters are.
 [[nodiscard]] bool names_no_place(const SessionOptions&);
 

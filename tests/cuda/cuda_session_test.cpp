@@ -1,4 +1,5 @@
 // Sessions on CUDA: a budget of its bytes is kept, with LibTorch's own allocator, engine and generator.
+#include <ATen/core/CachingHostAllocator.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <gtest/gtest.h>
@@ -66,6 +67,7 @@ TEST_P(CudaBudget, IsKeptByTheOnlinePolicyAndAsMuchIsDrawn) {
   EXPECT_GT(seen.memory.allocated_peak, budget * 9 / 10) << "it uses what it has";
   EXPECT_EQ(seen.offsets, plain().offsets);
   EXPECT_GT(session.summary().replays, 0);
+  EXPECT_GT(session.summary().verified, 0) << "what is compared is read through pinned memory";
   EXPECT_GT(seen.launches, plain().launches);
   EXPECT_LT(seen.launches, plain().launches * 3 / 2);
 }
@@ -79,6 +81,35 @@ TEST_P(CudaBudget, IsKeptByPlansAndAsMuchIsDrawn) {
   EXPECT_EQ(seen.offsets, plain().offsets);
   EXPECT_TRUE(session.summary().followed_plan);
   EXPECT_LT(seen.launches, plain().launches * 3 / 2);
+}
+
+// By the stub's clock copies take no time. Nor do products, which its cuBLAS makes without a kernel: nothing that takes
+// one is replayed.
+TEST_P(CudaBudget, IsKeptWithPinnedMemoryOfTheHostBelowIt) {
+  SessionOptions options = on_cuda(budget);
+  options.planning_time = milliseconds(1000);
+  options.host.bytes = plain().memory.allocated_peak;
+  options.verify = Verify::never;  // what is compared is read through pinned memory, too
+  at::getHostAllocator(at::kCUDA)->empty_cache();
+  stub_mark_pinned();
+  const std::uint64_t copies_before = stub_pinned_copies_beside();
+  {
+    Session session(options);
+    const CudaOutcome seen = train(session, [&](int) { session.wait_for_plan(); });
+    const Summary summary = session.summary();
+    RecordProperty("host_peak", std::to_string(summary.host_peak));
+    RecordProperty("host_put", std::to_string(summary.host_put_last_step));
+    RecordProperty("pinned", std::to_string(stub_pinned().peak));
+    EXPECT_LE(seen.memory.allocated_peak, budget);
+    EXPECT_EQ(seen.offsets, plain().offsets);
+    EXPECT_TRUE(summary.followed_plan);
+    EXPECT_EQ(seen.launches, plain().launches);
+    EXPECT_GT(summary.host_put_last_step, (plain().memory.allocated_peak - budget) / 2);
+    EXPECT_EQ(summary.host_got_last_step, summary.host_put_last_step);
+    EXPECT_LE(summary.host_peak, options.host.bytes);
+    EXPECT_GE(static_cast<Bytes>(stub_pinned().peak), summary.host_peak) << "it is pinned";
+  }
+  EXPECT_GT(stub_pinned_copies_beside(), copies_before);
 }
 
 TEST_P(CudaBudget, IsAllThatIsTakenFromTheDriverWithTheMemoryFraction) {
@@ -130,6 +161,17 @@ TEST_F(CudaSession, GoesOnAfterTheDriverHasRefused) {
   }
   stub_set_memory(std::size_t{16} << 30);
   EXPECT_EQ(train_on_cuda(&session).offsets, plain().offsets);
+}
+
+TEST_F(CudaSession, ReadsWhatIsComparedThroughPinnedMemory) {
+  SessionOptions options = on_cuda(plain().memory.allocated_peak / 2);
+  options.verify = Verify::always;
+  Session session(options);
+  const std::uint64_t copies_before = stub_pinned_copies();
+  EXPECT_EQ(train_on_cuda(&session).offsets, plain().offsets);
+  EXPECT_GT(session.summary().verified, 0);
+  EXPECT_GE(stub_pinned_copies() - copies_before, static_cast<std::uint64_t>(session.summary().verified));
+  EXPECT_GT(stub_pinned().bytes, 0u);
 }
 
 TEST_F(CudaSession, RefusesADeviceThatIsNotThere) {

@@ -2,6 +2,7 @@
 #include <cuda_runtime_api.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -21,8 +22,10 @@ namespace {
 
 std::mutex mutex;
 std::map<void*, std::size_t> blocks;
+std::map<void*, std::size_t> pinned;
+StubPinned pinned_bytes = {};
 std::size_t memory = std::size_t{16} << 30, in_use = 0;
-std::atomic<std::uint64_t> launches{0};
+std::atomic<std::uint64_t> launches{0}, pinned_copies{0}, pinned_copies_beside{0};
 std::atomic<bool> held{false};
 unsigned long long captures = 0;
 thread_local int device = 0;
@@ -31,12 +34,18 @@ cudaStreamCaptureStatus status_of(cudaStream_t stream) {
   return stream && stream->capture != 0 ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
 }
 
-bool is_of_device(const void* address) {
+bool is_in(const std::map<void*, std::size_t>& some, const void* address) {
   const std::scoped_lock lock(mutex);
-  const auto after = blocks.upper_bound(const_cast<void*>(address));
-  if (after == blocks.begin()) return false;
+  const auto after = some.upper_bound(const_cast<void*>(address));
+  if (after == some.begin()) return false;
   const auto& [begin, bytes] = *std::prev(after);
   return address < static_cast<char*>(begin) + bytes;
+}
+bool is_of_device(const void* address) {
+  return is_in(blocks, address);
+}
+bool is_pinned(const void* address) {
+  return is_in(pinned, address);
 }
 
 // Nothing was computed: what the host gets is zero.
@@ -57,6 +66,20 @@ std::size_t stub_memory_in_use() {
 }
 std::uint64_t stub_launches() {
   return launches;
+}
+StubPinned stub_pinned() {
+  const std::scoped_lock lock(mutex);
+  return pinned_bytes;
+}
+void stub_mark_pinned() {
+  const std::scoped_lock lock(mutex);
+  pinned_bytes.peak = pinned_bytes.bytes;
+}
+std::uint64_t stub_pinned_copies() {
+  return pinned_copies;
+}
+std::uint64_t stub_pinned_copies_beside() {
+  return pinned_copies_beside;
 }
 void stub_hold_events(bool on) {
   held = on;
@@ -155,21 +178,38 @@ cudaError_t cudaFree(void* address) {
 }
 cudaError_t cudaHostAlloc(void** address, std::size_t bytes, unsigned) {
   *address = std::malloc(bytes);
-  return *address ? cudaSuccess : cudaErrorMemoryAllocation;
+  if (!*address) return cudaErrorMemoryAllocation;
+  const std::scoped_lock lock(mutex);
+  pinned[*address] = bytes;
+  pinned_bytes.bytes += bytes;
+  pinned_bytes.peak = std::max(pinned_bytes.peak, pinned_bytes.bytes);
+  return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* address) {
+  if (!address) return cudaSuccess;
+  const std::scoped_lock lock(mutex);
+  const auto block = pinned.find(address);
+  if (block == pinned.end()) return cudaErrorInvalidValue;
+  pinned_bytes.bytes -= block->second;
+  pinned.erase(block);
   std::free(address);
   return cudaSuccess;
 }
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* address) {
   *attributes = {};
-  attributes->type = is_of_device(address) ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered;
+  attributes->type = is_of_device(address) ? cudaMemoryTypeDevice
+                     : is_pinned(address)  ? cudaMemoryTypeHost
+                                           : cudaMemoryTypeUnregistered;
   return cudaSuccess;
 }
 cudaError_t cudaMemcpy(void* to, const void*, std::size_t bytes, cudaMemcpyKind) {
   return copy(to, bytes);
 }
-cudaError_t cudaMemcpyAsync(void* to, const void*, std::size_t bytes, cudaMemcpyKind, cudaStream_t) {
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
+  if (is_pinned(to) ? is_of_device(from) : is_pinned(from) && is_of_device(to)) {
+    ++pinned_copies;
+    if (stream) ++pinned_copies_beside;
+  }
   return copy(to, bytes);
 }
 

@@ -1,6 +1,7 @@
 // Sessions on an accelerator: the same bits inside a budget of its bytes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "accelerator/accelerator.h"
@@ -107,6 +108,27 @@ TEST_F(DeviceSession, RebuildsEverythingWithTheSameBits) {
 }
 
 // Of stream and memory: a value that one stream rebuilds is used on another, and freed while that one is behind.
+// The cell of an LSTM is one operator on accelerators, which the CPU has no kernel for.
+TEST_F(DeviceSession, RebuildsWhatOperatorsMakeThatOnlyAcceleratorsHave) {
+  const auto lstm = [] {
+    torch::manual_seed(1);
+    torch::nn::LSTM model(torch::nn::LSTMOptions(16, 16).num_layers(2));
+    model->to(device());
+    const at::Tensor x = torch::randn({6, 8, 16}).to(device());
+    return Trained{model->parameters(), [=]() mutable { return std::get<0>(model->forward(x)).pow(2).mean(); }};
+  };
+  SessionOptions options = on_device();
+  options.forget_everything = true;
+  options.verify = Verify::always;
+  Session session(options);
+  EXPECT_EQ(difference(train(lstm, nullptr), train(lstm, &session)), "");
+  const Trace trace = session.trace().value();
+  const auto cells = std::count_if(trace.operators.begin(), trace.operators.end(),
+                                   [](const Operator& op) { return op.name == "aten::_thnn_fused_lstm_cell"; });
+  EXPECT_EQ(cells, 2 * 6);
+  EXPECT_GE(session.summary().replays, cells);
+}
+
 TEST_F(DeviceSession, RebuildsWhatStreamsHandToEachOther) {
   accelerator::slow_down(microseconds(200));
   const Outcome plain = train(two_streams, nullptr);

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <limits>
+#include <optional>
 
 #include "accelerator/accelerator.h"
 #include "devices/device_training.h"
@@ -167,6 +169,37 @@ TEST(SeveralPlaces, SayWhichOfThemHasNoRoom) {
   }
 }
 
+// Plans are made for the first, and what they say is no advice for another.
+TEST(SeveralPlaces, SayOfTheFirstAloneWhichBudgetWillDo) {
+  const Needs needs = needs_of(on_two_devices, other_device().str(), device().str());  // a step begins on the second
+  SessionOptions options = within({{needs.one, needs.at(0, 2)}, {needs.two, needs.at(1, 2)}});
+  options.planning_time = milliseconds(300);
+  options.planning_share = std::numeric_limits<double>::infinity();
+  Session session(options);
+  (void)train(on_two_devices, &session);
+  const auto error = [&]() -> std::optional<BudgetError> {
+    try {
+      (void)train(on_two_devices, &session);
+      return std::nullopt;
+    } catch (const BudgetError& error) {
+      return error;
+    }
+  };
+  session.budget(needs.one, needs.at(0, 0.05));
+  ASSERT_TRUE(error());
+  session.wait_for_plan();
+  const auto first = error();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->facts().place, needs.one);
+  EXPECT_TRUE(first->facts().smallest_feasible) << first->what();
+  session.budget(needs.two, needs.at(1, 0));
+  const auto second = error();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->facts().place, needs.two);
+  EXPECT_FALSE(second->facts().smallest_feasible) << second->what();
+  EXPECT_FALSE(second->facts().floor) << second->what();
+}
+
 TEST(SeveralPlaces, AreRefusedIfTheyContradictEachOther) {
   const std::string name = device().str();
   const auto refused = [](SessionOptions options, const std::string& because) {
@@ -268,6 +301,7 @@ TEST(PlacesOfTheMachine, AreEachFoundToWork) {
     EXPECT_EQ(check.failure, "");
     EXPECT_TRUE(check.exact);
     EXPECT_GT(check.replays, 5);
+    EXPECT_EQ(check.why_no_host, "");
   }
   EXPECT_NE(tools::check_place(c10::Device(c10::kMeta)).why_not_counted, "");
 }

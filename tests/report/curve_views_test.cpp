@@ -47,11 +47,19 @@ TEST(CurveTable, TellsEachNoteOnce) {
   EXPECT_EQ(occurrences(to_text(curve), "HiGHS"), 1u);
 }
 
-TEST(CurveTable, HasAColumnForPackingOnlyIfThereIsSome) {
+TEST(CurveTable, HasAColumnForTiersAndTheirNamesOnlyIfTheyAreUsed) {
   Curve curve = usual_curve();
-  EXPECT_EQ(to_text(curve).find("packed"), std::string::npos);
-  curve.points[0].result->simulation.puts = 3;
-  EXPECT_NE(to_text(curve).find("packed"), std::string::npos);
+  EXPECT_EQ(to_text(curve).find("puts"), std::string::npos);
+  for (const std::size_t i : {0, 1}) {
+    PlanResult& result = *curve.points[i].result;
+    result.plan.tiers = {
+        {"packed", std::nullopt, true, {}}, {"disk", std::nullopt, false, {}}, {"host", std::nullopt, false, {}}};
+    result.plan.actions = {Action::put(0, 0), Action::put(1, 2)};
+    result.simulation.puts = 2;
+    result.simulation.tier_peaks = {1, 0, 1};
+  }
+  EXPECT_NE(to_text(curve).find("  puts: values put into a tier in one step: 'packed', 'host'.\n"), std::string::npos)
+      << to_text(curve);
 }
 
 TEST(Advice, NamesTheKneeAndWhereTheOverheadPassesAFifth) {

@@ -62,6 +62,37 @@ TEST(Fates, SayWhatBecomesOfEachValueAndWhy) {
   EXPECT_EQ(fates.values.front().bytes, 1 << 20);
 }
 
+TEST(Fates, NameTheTierThatAValueWentTo) {
+  testing::SmallTrace small;
+  small.run({}, {100}, 25);
+  small.run({}, {100}, 25);
+  small.run({}, {1000}, 25);
+  small.event({0, 1}, 25);
+  small.trace.tiers = {{"disk", std::nullopt, false, {{0, 100, 0.5, 0.5}}},
+                       {"host", std::nullopt, false, {{1, 100, 0.25, 0.25}}, true},
+                       {"tape", std::nullopt, false, {{0, 100, 1, 1}}}};
+  const auto rows_with = [&](Id tier_of_first) {
+    const Plan plan{
+        largest_bytes,
+        small.trace.tiers,
+        {Action::run(0), Action::put(0, tier_of_first), Action::drop(0), Action::run(1), Action::put(1, 1),
+         Action::drop(1), Action::run(2), Action::get(0, tier_of_first), Action::get(1, 1), Action::run(3)}};
+    std::vector<std::string> rows;
+    for (const ValueGroup& group : fates_with(small.trace, plan).values) {
+      if (group.bytes == 100) rows.push_back(what_happens(group) + ": " + sentence(small.trace, group));
+    }
+    std::sort(rows.begin(), rows.end());
+    return rows;
+  };
+  const std::string on_host = "on the host: copying there and back costs 0.5 % of the step and frees 100 B at the peak";
+  EXPECT_EQ(rows_with(0),
+            (std::vector<std::string>{"on disk: writing and reading costs 1 % of the step and frees 100 B at the peak",
+                                      on_host}));
+  EXPECT_EQ(rows_with(2),
+            (std::vector<std::string>{
+                "in 'tape': copying there and back costs 2 % of the step and frees 100 B at the peak", on_host}));
+}
+
 TEST(Fates, PutAlikeValuesIntoOneRow) {
   testing::SmallTrace small;
   Id x = small.outside(1);

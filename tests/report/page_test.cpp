@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "report/layers.h"
@@ -84,21 +85,41 @@ TEST_F(Page, ShowsThePeaksInItsPictures) {
   }
 }
 
-TEST_F(Page, HasALaneForADisk) {
-  EXPECT_EQ(to_html({.trace = &trace_, .plan = &result_.plan}).find("data-side=\"disk\""), std::string::npos);
+TEST_F(Page, HasALaneForEveryTierOutsideOfTheBudget) {
+  EXPECT_EQ(to_html({.trace = &trace_, .plan = &result_.plan}).find("data-side=\"outside\""), std::string::npos);
   testing::SmallTrace small;
   small.run({}, {10}, 2);
   small.run({}, {20}, 2);
-  small.event({0});
+  small.run({}, {30}, 2);
+  small.event({0, 1});
   small.trace.tiers.push_back({"disk", std::nullopt, false, {{0, 12, 3, 4}}});
-  const Plan plan{
-      40,
-      small.trace.tiers,
-      {Action::run(0), Action::put(0, 0), Action::drop(0), Action::run(1), Action::get(0, 0), Action::run(2)}};
+  small.trace.tiers.push_back({"unused", std::nullopt, false, {{0, 12, 3, 4}}});
+  small.trace.tiers.push_back({"host", std::nullopt, false, {{1, 24, 3, 4}}});
+  const Plan plan{90,
+                  small.trace.tiers,
+                  {Action::run(0), Action::put(0, 0), Action::drop(0), Action::run(1), Action::put(1, 2),
+                   Action::drop(1), Action::run(2), Action::get(0, 0), Action::get(1, 2), Action::run(3)}};
   const std::string page = to_html({.trace = &small.trace, .plan = &plan});
-  EXPECT_NE(page.find("data-side=\"disk\""), std::string::npos);
-  EXPECT_NE(page.find("on disk"), std::string::npos) << "what happens to the value";
-  EXPECT_EQ(numbers_of(page)["disk_peak_bytes"], 12);
+  EXPECT_NE(page.find("<strong>On disk.</strong> Not in the budget: at most "), std::string::npos);
+  EXPECT_NE(page.find("<strong>On the host.</strong> Not in the budget: at most "), std::string::npos);
+  EXPECT_EQ(page.find("unused"), std::string::npos);
+  for (const char* what_happens : {"</i>on disk</td>", "</i>on the host</td>"}) {
+    EXPECT_NE(page.find(what_happens), std::string::npos) << what_happens;
+  }
+  for (const char* tile : {"<dt>On disk</dt>", "<dt>On the host</dt>"}) {
+    EXPECT_NE(page.find(tile), std::string::npos) << tile;
+  }
+  EXPECT_EQ(page.find("<dt>Packed</dt>"), std::string::npos);
+  const Json numbers = numbers_of(page);
+  EXPECT_EQ(numbers["peak_in_tier_0_bytes"], 12);
+  EXPECT_EQ(numbers["peak_in_tier_2_bytes"], 24);
+  ASSERT_EQ(numbers["tiers"].size(), 2u);
+  const Json host = {{"name", "host"}, {"in_budget", false}, {"puts", 1}, {"gets", 1}, {"peak_bytes", 24}};
+  EXPECT_EQ(numbers["tiers"][1], host);
+  const Json labels = numbers["after"]["labels"];
+  for (const char* done : {"writing to disk", "reading from disk", "copying to the host", "copying from the host"}) {
+    EXPECT_NE(std::find(labels.begin(), labels.end(), done), labels.end()) << done;
+  }
   expect_shown_as_in_json(page);
 }
 
@@ -125,6 +146,7 @@ TEST_F(Page, ShowsWhatASessionMeasured) {
   const std::string page = to_html({.trace = &trace_, .plan = &result_.plan, .summary = &summary});
   const Json numbers = numbers_of(page);
   EXPECT_EQ(numbers["measured_peak_bytes"], 1000);
+  EXPECT_NE(page.find("</data> <small>replaying</small>"), std::string::npos);
   EXPECT_EQ(numbers["steps"], 12);
   EXPECT_EQ(numbers["verified"], 7);
   EXPECT_EQ(numbers["followed_plan"], true);

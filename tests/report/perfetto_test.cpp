@@ -94,6 +94,34 @@ TEST(Perfetto, HasATrackForADisk) {
   EXPECT_EQ(most, 10);
 }
 
+TEST(Perfetto, HasTwoTracksForATierThatPutsAndGetsAtTheSameTime) {
+  testing::SmallTrace small;
+  small.run({}, {10}, 2);
+  small.run({}, {20}, 2);
+  small.run({}, {30}, 2);
+  small.event({0});
+  small.event({1});
+  small.trace.tiers.push_back({"host", std::nullopt, false, {{0, 10, 0, 0, 1, 9}, {1, 20, 0, 0, 9, 1}}, true});
+  const Plan plan{
+      100,
+      small.trace.tiers,
+      {Action::run(0), Action::put(0, 0), Action::run(1), Action::drop(0), Action::put(1, 0), Action::get(0, 0),
+       Action::run(2), Action::run(3), Action::drop(1), Action::get(1, 0), Action::run(4)}};
+  const Json json = Json::parse(to_perfetto(small.trace, plan));
+  std::map<int, std::string> tracks;
+  std::map<std::string, std::vector<std::string>> events;  // by track
+  Bytes most = 0;
+  for (const Json& event : json["traceEvents"]) {
+    if (event["name"] == "thread_name") tracks[event["tid"]] = event["args"]["name"];
+    if (event["ph"] == "X") events[tracks.at(event["tid"])].push_back(event["name"].get<std::string>().substr(0, 20));
+    if (event["name"] == "bytes on the host") most = std::max(most, event["args"]["bytes"].get<Bytes>());
+    EXPECT_NE(event["name"], "bytes on disk");
+  }
+  EXPECT_EQ(events["host, puts"], (std::vector<std::string>{"copying to the host:", "copying to the host:"}));
+  EXPECT_EQ(events["host, gets"], (std::vector<std::string>{"copying from the hos", "copying from the hos"}));
+  EXPECT_EQ(most, 30);
+}
+
 TEST(Perfetto, RefusesAPlanThatIsNotValid) {
   testing::SmallTrace small;
   small.run({}, {10});

@@ -80,6 +80,34 @@ TEST(SimulationText, DrawsTheLiveBytesOfAValidPlan) {
   EXPECT_TRUE(has(text, "live bytes  ▃▆█")) << text;
 }
 
+TEST(SimulationText, NamesEachTierThatIsUsed) {
+  testing::SmallTrace small;
+  small.run({}, {100});
+  small.run({}, {2048});
+  small.run({}, {10});
+  small.event({0, 1});
+  small.trace.tiers = {{"packed", std::nullopt, true, {{0, 12, 0, 0}}},
+                       {"disk", std::nullopt, false, {{0, 100, 0, 0}}},
+                       {"host", std::nullopt, false, {{1, 2048, 0, 0}}}};
+  const Plan plan{3000,
+                  small.trace.tiers,
+                  {Action::run(0), Action::put(0, 0), Action::drop(0), Action::run(1), Action::put(1, 2),
+                   Action::drop(1), Action::run(2), Action::get(0, 0), Action::get(1, 2), Action::run(3)}};
+  const Simulation simulation = simulate(small.trace, plan);
+  const std::string text = to_text(small.trace, plan, simulation);
+  const std::string tiers =
+      "  tier        'packed': 1 put, 1 get, at most 12 B there\n"
+      "  tier        'host': 1 put, 1 get, at most 2.00 KiB there\n";
+  EXPECT_TRUE(has(text, tiers)) << text;
+  EXPECT_FALSE(has(text, "disk")) << text;
+  EXPECT_FALSE(has(text, "packing")) << text;
+  PlanResult result;
+  result.status = PlanStatus::feasible;
+  result.plan = plan;
+  result.simulation = simulation;
+  EXPECT_TRUE(has(to_text(small.trace, result), tiers)) << to_text(small.trace, result);
+}
+
 TEST(SimulationText, OfAnInvalidPlanIsTheBrokenRule) {
   const Trace trace = small_trace();
   Plan plan = keep_everything(trace);

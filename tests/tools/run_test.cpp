@@ -49,6 +49,27 @@ TEST(RunUsage, RefusesBudgetsThatAreNone) {
   refused({"--budgets", "cpu=2GiB", "--device", "cpu"}, "instead of --budget and --device");
 }
 
+TEST(RunUsage, RefusesTiersOfNothing) {
+  const auto refused = [](const std::vector<std::string>& options, const std::string& because) {
+    std::vector<std::string> words = {"run"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--", "true"});
+    const Outcome outcome = run_command(words);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_TRUE(one_line(outcome.err)) << outcome.err;
+    EXPECT_NE(outcome.err.find(because), std::string::npos) << outcome.err;
+  };
+  refused({"--host", "much", "--device", "npu:0"}, "--host: ");
+  const std::string names_none = "--host is memory below that of an accelerator: name the accelerator with --device";
+  refused({"--host", "1GiB"}, names_none);
+  refused({"--host", "1GiB", "--device", "cpu"}, names_none);
+  refused({"--host", "1GiB", "--budgets", "cpu=2GiB"}, names_none);
+  const std::string for_cpu = "--disk is for values of the CPU, and the budget is one of npu:0";
+  refused({"--disk", "/tmp", "--device", "npu:0"}, for_cpu);
+  refused({"--disk", "/tmp", "--budgets", "npu:0=1GiB"}, for_cpu);
+  refused({"--disk-bytes", "1GiB"}, "--disk-bytes is about a disk, and there is none");
+}
+
 TEST(RunUsage, AProgramThatIsNotThereHasTheExitCodeOfAShell) {
   const Outcome outcome = run_command({"run", "--budget", "1GiB", "--", "no-such-program"});
   EXPECT_EQ(outcome.code, 127);
@@ -203,6 +224,57 @@ TEST_F(Preloaded, LimitsTheDeviceThatIsNamed) {
   EXPECT_NE(unknown.err.find("option device is 'nonsense': LibTorch knows no such device"), std::string::npos)
       << unknown.err;
 }
+
+TEST_F(Preloaded, AnEnvironmentWithMemoryOfTheHostBelowTheCpuIsRefusedBeforeTheProgramBegins) {
+  const std::string library = run_command({"run", "--library"}).out;
+  const std::string preload = "LD_PRELOAD=" + library.substr(0, library.find('\n'));
+  const auto refused = [&](const std::vector<std::string>& environment, const std::string& because) {
+    std::vector<std::string> all = {preload};
+    all.insert(all.end(), environment.begin(), environment.end());
+    const Outcome outcome = run_program({REPRISE_PROGRAM_TRAINER, "3"}, all);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err.find(because), std::string::npos) << outcome.err;
+  };
+  refused({"REPRISE_HOST=much"}, "REPRISE_HOST is 'much'");
+  refused({"REPRISE_HOST=1024"}, "option host.bytes is 1024, and no accelerator is named");
+  refused({"REPRISE_HOST=1024", "REPRISE_DEVICE=cpu"}, "option host.bytes is 1024, and no accelerator is named");
+  refused({"REPRISE_HOST=1024", "REPRISE_BUDGETS=cpu=1GiB"}, "option host.bytes is 1024, and no accelerator is named");
+}
+
+#ifdef REPRISE_PROGRAM_TRAINER_ON_DEVICE
+
+TEST(PreloadedOnADevice, UsesMemoryOfTheHostBelowIt) {
+  const Outcome plain = run_program({REPRISE_PROGRAM_TRAINER_ON_DEVICE, "0"});
+  ASSERT_EQ(plain.code, 0) << plain.err;
+  const auto summary_of = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> words = {"run", "--summary", "json"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--", REPRISE_PROGRAM_TRAINER_ON_DEVICE, "7"});
+    const Outcome outcome = run_command(words);
+    EXPECT_EQ(outcome.code, 7) << outcome.err;
+    EXPECT_EQ(outcome.out, plain.out);
+    return nlohmann::json::parse(outcome.err);
+  };
+  const Bytes budget = summary_of({"--device", "sim:0"}).at("peak_bytes").get<Bytes>() * 6 / 10;
+  const Bytes host = 16 << 20;
+  for (const std::vector<std::string>& named :
+       {std::vector<std::string>{"--budget", std::to_string(budget), "--device", "sim:0"},
+        {"--budgets", "cpu=1GiB,sim:0=" + std::to_string(budget)}}) {
+    std::vector<std::string> options = named;
+    options.insert(options.end(), {"--host", std::to_string(host)});
+    const auto summary = summary_of(options);
+    EXPECT_GT(summary.at("host_put_last_step_bytes"), 0) << summary;
+    EXPECT_GT(summary.at("host_got_last_step_bytes"), 0);
+    EXPECT_LE(summary.at("host_peak_bytes"), host);
+    const auto& places = summary.at("places");
+    EXPECT_EQ(places.back().at("device"), "sim:0");
+    EXPECT_LE(places.back().at("peak_bytes"), budget);
+    EXPECT_EQ(summary.at("before_meter_bytes"), 0) << "parameters of the device are in the budget";
+  }
+}
+
+#endif
 
 TEST_F(Preloaded, AnEnvironmentThatMakesNoSenseEndsTheProgramUnlessItMayRunUntouched) {
   const std::string library = run_command({"run", "--library"}).out;

@@ -21,6 +21,19 @@ TEST(BudgetErrors, SayWhatIsNeededAndWhatThereIsToTheByte) {
   EXPECT_EQ(error.need(), 106333760);
 }
 
+TEST(BudgetErrors, WithAnAcceleratorNameThePlaceAndWhatCanBeDoneThere) {
+  const std::string advice = "begin with a larger one, wait for the plan, and lower it by Session::budget";
+  for (const char* place : {"cpu", "npu:0"}) {
+    BudgetError::Facts facts;
+    facts.place = place;
+    facts.cpu_alone = false;
+    const BudgetError error(facts);
+    EXPECT_TRUE(has(error, std::string(" requested) on ") + place + ", the budget is ")) << error.what();
+    EXPECT_TRUE(has(error, advice)) << error.what();
+    EXPECT_FALSE(has(error, "Session::measure")) << error.what();
+  }
+}
+
 TEST(BudgetErrors, NameWhatIsPinnedAndTheSmallestBudgetThatWorks) {
   const BudgetError error({.budget = 10,
                            .live = 3 << 20,

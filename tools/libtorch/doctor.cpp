@@ -99,7 +99,9 @@ std::vector<Finding> places() {
     } else {
       all.push_back({State::good, name,
                      "its bytes can be limited; " + std::to_string(check.replays) +
-                         " operators of a step were replayed, the same bit for bit",
+                         " operators of a step were replayed, the same bit for bit; " +
+                         (check.why_no_host.empty() ? "memory of the host can be used below it"
+                                                    : "no memory of the host below it: " + check.why_no_host),
                      ""});
     }
   }

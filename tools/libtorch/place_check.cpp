@@ -33,6 +33,15 @@ std::vector<Tensor> gradients(c10::Device device, Session* session) {
   return all;
 }
 
+// A session copies there and back when it begins, to know what that takes. Empty: it could.
+std::string why_no_host_below(SessionOptions options) try {
+  options.host.bytes = Bytes{16} << 20;
+  const Session session(std::move(options));
+  return "";
+} catch (const BadOption& error) {
+  return error.what();
+}
+
 }  // namespace
 
 std::vector<c10::Device> accelerators() {
@@ -62,6 +71,7 @@ PlaceCheck check_place(c10::Device device) {
     check.exact = expected.size() == seen.size();
     for (std::size_t i = 0; check.exact && i < seen.size(); ++i) check.exact = torch::equal(expected[i], seen[i]);
     check.replays = session->summary().replays;
+    check.why_no_host = why_no_host_below(options);
   } catch (const std::exception& error) {
     check.failure = error.what();
   }

@@ -17,6 +17,7 @@ struct PlaceCheck {
   std::string failure;          // of the training; empty: there was none
   bool exact = false;           // the gradients are those of plain training, bit for bit
   std::int64_t replays = 0;     // operators that were run again
+  std::string why_no_host;      // empty: values can go to pinned memory of the host
 };
 
 // Trains a tiny model there, plainly and with everything forgotten and rebuilt.

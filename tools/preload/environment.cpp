@@ -95,6 +95,7 @@ Settings read_environment(const std::function<const char*(const char*)>& variabl
   read("REPRISE_BUDGETS", [&](auto name, const auto& value) { settings.options.budgets = budgets(name, value); });
   read("REPRISE_DISK", [&](auto, const auto& value) { settings.options.disk.folder = value; });
   read("REPRISE_DISK_BYTES", [&](auto name, const auto& value) { settings.options.disk.bytes = bytes(name, value); });
+  read("REPRISE_HOST", [&](auto name, const auto& value) { settings.options.host.bytes = bytes(name, value); });
   read("REPRISE_PLANS", [&](auto, const auto& value) { settings.options.plans = value; });
   read("REPRISE_PLANNING_SHARE",
        [&](auto name, const auto& value) { settings.options.planning_share = planning_share(name, value); });

@@ -12,8 +12,8 @@ namespace reprise::preload {
 enum class SummaryForm { text, json, none };
 
 struct Settings {
-  SessionOptions options;  // REPRISE_BUDGET, _DEVICE, _BUDGETS, _DISK, _DISK_BYTES, _PLANS, _PLANNING_TIME, _VERIFY,
-                           // _PACK
+  SessionOptions options;  // REPRISE_BUDGET, _DEVICE, _BUDGETS, _DISK, _DISK_BYTES, _HOST, _PLANS, _PLANNING_SHARE,
+                           // _PLANNING_TIME, _VERIFY, _PACK
   SummaryForm summary = SummaryForm::text;  // REPRISE_SUMMARY: how it is printed on stderr in the end
   std::filesystem::path report;             // REPRISE_REPORT: the HTML page; empty: none
   std::filesystem::path trace;              // REPRISE_TRACE: the trace of the last step; empty: not saved

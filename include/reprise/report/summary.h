@@ -57,7 +57,9 @@ struct REPRISE_EXPORT Summary {
   Bytes host_got_last_step = 0;       // bytes of values that were copied back
   Bytes host_peak = 0;                // the most that was there, in all steps
   Bytes other_devices = 0;  // of values saved by autograd on other devices in the last step: kept, not in the budget
-  Bytes before_meter = 0;   // allocated before the meter was there, as far as steps have met it: not in the budget
+  // On the CPU: allocated before the meter was there, as far as steps have met it. Not in the budget. On an accelerator
+  // such bytes are in it.
+  Bytes before_meter = 0;
   Bytes resident = 0;       // of the whole process, as the system sees it, now
 
   // ---- work of the last step, CPU seconds; on an accelerator its own, by what it has told so far ----

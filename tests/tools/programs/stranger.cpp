@@ -6,6 +6,8 @@
 // thread: it trains on another thread. unreached: a part of the graph is never reached by backward. threads: every step
 // is on a new thread. fork: after half of the steps there is a child that does the rest, too, prints nothing and exits;
 // it is killed, and that is printed, if it hangs. keeps: a graph from before the first step is kept to the end.
+//
+// It trains on the CPU; linked with on_device.cpp, on the simulated accelerator.
 #include <sys/wait.h>
 #include <torch/torch.h>
 #include <unistd.h>
@@ -15,6 +17,8 @@
 #include <iostream>
 #include <string>
 #include <thread>
+
+[[gnu::weak]] void choose_device();
 
 namespace {
 
@@ -69,6 +73,7 @@ void train(bool unreached, bool threads, bool forks, bool keeps) {
 
 int main(int argc, char** argv) {
   at::set_num_threads(1);
+  if (choose_device) choose_device();
   bool thread = false, unreached = false, threads = false, forks = false, keeps = false;
   for (int i = 2; i < argc; ++i) {
     thread |= argv[i] == std::string("thread");
