@@ -1,4 +1,4 @@
-// What differs between versions of LibTorch, from 2.8 on. No other file has a condition on its version: a difference
+// What differs between versions of LibTorch, from 2.7 on. No other file has a condition on its version: a difference
 // gets a name here, and the others use the name. docs/versions.md has the versions that were tried.
 #pragma once
 
