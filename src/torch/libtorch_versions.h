@@ -188,6 +188,13 @@ class AllocatorInFront : public c10::Allocator {
 #endif
 }
 
+// The call that LibTorch advises where a saved tensor was written to.
+#if REPRISE_LIBTORCH_FROM(2, 11)
+inline constexpr auto anomaly_detection = "torch.autograd.set_detect_anomaly(True, check_nan=False)";
+#else
+inline constexpr auto anomaly_detection = "torch.autograd.set_detect_anomaly(True)";
+#endif
+
 // Where the kernel for the CPU was registered: the file and the line, and more.
 [[nodiscard]] inline std::string registration_of_kernel(const c10::OperatorHandle& handle) {
 #if REPRISE_LIBTORCH_FROM(2, 9)
