@@ -205,8 +205,8 @@ void throw_modified(const Version& now, std::uint32_t expected, c10::Device devi
   TORCH_CHECK(
       false, "one of the variables needed for gradient computation has been modified by an inplace operation: [",
       like.toString(), " ", sizes, "] is at version ", now.current_version(), "; expected version ", expected,
-      " instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
-      "torch.autograd.set_detect_anomaly(True, check_nan=False).");
+      " instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with ",
+      anomaly_detection, ".");
 }
 
 }  // namespace reprise::internal::libtorch

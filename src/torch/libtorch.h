@@ -85,7 +85,7 @@ void use_here(const c10::Storage&, const std::optional<c10::Stream>& made_on);
 // nobody's subclass.
 [[nodiscard]] inline bool is_plain(const at::Tensor& tensor) {
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-  const c10::DispatchKeySet keys = impl.key_set();
+  c10::DispatchKeySet keys = impl.key_set();
   using Key = c10::DispatchKey;
   constexpr c10::DispatchKeySet more(
       {Key::Conjugate, Key::Negative, Key::ZeroTensor, Key::Python, Key::FuncTorchBatched, Key::Functionalize});

@@ -1,4 +1,4 @@
-// What differs between versions of LibTorch, from 2.8 on. No other file has a condition on its version: a difference
+// What differs between versions of LibTorch, from 2.7 on. No other file has a condition on its version: a difference
 // gets a name here, and the others use the name. docs/versions.md has the versions that were tried.
 #pragma once
 
@@ -26,11 +26,24 @@
 
 namespace reprise::internal::libtorch {
 
-// Nodes of autograd's graph have their own reference count from 2.13 on.
+// Nodes of autograd's graph have their own reference count from 2.13 on. Before, LibTorch's deleter is what keeps the
+// end of a long graph from taking a frame of the stack for each node.
 #if REPRISE_LIBTORCH_FROM(2, 13)
-using NodePointer = c10::intrusive_ptr<torch::autograd::Node>;
+template <class Node>
+using PointerToNode = c10::intrusive_ptr<Node>;
+
+template <class Node, class... Arguments>
+[[nodiscard]] PointerToNode<Node> make_node(Arguments&&... arguments) {
+  return c10::make_intrusive<Node>(std::forward<Arguments>(arguments)...);
+}
 #else
-using NodePointer = std::shared_ptr<torch::autograd::Node>;
+template <class Node>
+using PointerToNode = std::shared_ptr<Node>;
+
+template <class Node, class... Arguments>
+[[nodiscard]] PointerToNode<Node> make_node(Arguments&&... arguments) {
+  return {new Node(std::forward<Arguments>(arguments)...), torch::autograd::deleteNode};
+}
 #endif
 
 // An engine that stands in front of another one, which goes on doing all the work: behaviours of an engine of another
@@ -50,7 +63,7 @@ class EngineInFront : public torch::autograd::Engine {
                    : Engine::execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
   }
   c10::intrusive_ptr<at::ivalue::Future> execute_with_graph_task(
-      const std::shared_ptr<torch::autograd::GraphTask>& task, NodePointer root,
+      const std::shared_ptr<torch::autograd::GraphTask>& task, PointerToNode<torch::autograd::Node> root,
       torch::autograd::InputBuffer&& buffer) override {
     return behind_ ? behind_->execute_with_graph_task(task, std::move(root), std::move(buffer))
                    : Engine::execute_with_graph_task(task, std::move(root), std::move(buffer));
@@ -174,6 +187,13 @@ class AllocatorInFront : public c10::Allocator {
   return (void)stream, false;
 #endif
 }
+
+// The call that LibTorch advises where a saved tensor was written to.
+#if REPRISE_LIBTORCH_FROM(2, 11)
+inline constexpr auto anomaly_detection = "torch.autograd.set_detect_anomaly(True, check_nan=False)";
+#else
+inline constexpr auto anomaly_detection = "torch.autograd.set_detect_anomaly(True)";
+#endif
 
 // Where the kernel for the CPU was registered: the file and the line, and more.
 [[nodiscard]] inline std::string registration_of_kernel(const c10::OperatorHandle& handle) {

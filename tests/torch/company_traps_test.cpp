@@ -8,6 +8,7 @@
 
 #include <optional>
 
+#include "torch/libtorch_versions.h"
 #include "torch/trap.h"
 
 namespace reprise::testing {
@@ -44,7 +45,7 @@ Tensor square_with_hooks(const Tensor& x) {
     const torch::NoGradGuard off;
     y = x * x;
   }
-  auto node = c10::make_intrusive<SquareWithHooks>();
+  auto node = internal::libtorch::make_node<SquareWithHooks>();
   node->set_next_edges(torch::autograd::collect_next_edges(x));
   node->saved = torch::autograd::SavedVariable(x, false);
   node->saved.register_hooks(std::make_unique<CopyingHooks>());

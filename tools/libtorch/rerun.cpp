@@ -7,9 +7,13 @@
 
 #include <utility>
 
+#include "torch/libtorch_versions.h"
+
 namespace reprise::tools {
 namespace {
 
+using internal::libtorch::make_node;
+using internal::libtorch::PointerToNode;
 using torch::autograd::edge_list;
 using torch::autograd::SavedVariable;
 using torch::autograd::variable_list;
@@ -58,7 +62,7 @@ class Region : public torch::autograd::Node {
   std::string name() const override { return "Region"; }
 
   variable_list apply(variable_list&& gradients) override {
-    const auto arrive = c10::make_intrusive<Arrive>();
+    const auto arrive = make_node<Arrive>();
     backward_through(edges_of_second_run(inputs_again(arrive)), std::move(gradients));
     variable_list arrived = arrive->take();
     variable_list result(inputs_.size());
@@ -73,7 +77,7 @@ class Region : public torch::autograd::Node {
   }
 
  private:
-  Tensors inputs_again(const c10::intrusive_ptr<Arrive>& arrive) const {
+  Tensors inputs_again(const PointerToNode<Arrive>& arrive) const {
     Tensors inputs;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       inputs.push_back(inputs_[i].unpack().detach());
@@ -96,7 +100,7 @@ class Region : public torch::autograd::Node {
 
   static void backward_through(edge_list edges, variable_list gradients) {
     torch::Tensor start = torch::empty({0});
-    const auto root = c10::make_intrusive<HandOver>(std::move(edges), std::move(gradients));
+    const auto root = make_node<HandOver>(std::move(edges), std::move(gradients));
     root->add_input_metadata(start);
     torch::autograd::Engine::get_default_engine().execute({{root, 0}}, {start}, /*keep_graph=*/false,
                                                           /*create_graph=*/false, /*accumulate_grad=*/true);
@@ -111,7 +115,7 @@ class Region : public torch::autograd::Node {
 }  // namespace
 
 Tensors rerun(std::function<Tensors(const Tensors&)> body, const Tensors& inputs) {
-  const auto node = c10::make_intrusive<Region>(body, inputs);
+  const auto node = make_node<Region>(body, inputs);
   Tensors outputs;
   {
     const at::NoGradGuard without_graph;

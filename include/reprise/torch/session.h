@@ -77,7 +77,8 @@ constexpr Bytes operator""_GiB(unsigned long long n) {
 // machine's memory. Throws BadOption unless the share is above 0 and at most 1.
 [[nodiscard]] REPRISE_EXPORT Bytes fraction_of_memory(double share);
 
-// A disk below the memory of a session.
+// A disk below the memory of a session. When nothing else can go, gradients of parameters wait there until backward is
+// over; until then the parameters have none.
 struct SessionDisk {
   // Has to exist; a folder on a local disk. The session makes a folder of its own in it, removes it at the end, and
   // removes what sessions of killed processes left there. Empty: no disk.
@@ -91,7 +92,7 @@ struct SessionDisk {
   bool eager = false;
 };
 
-// Memory of the host below that of an accelerator.
+// Memory of the host below that of an accelerator. Gradients wait there as on a disk.
 struct SessionHost {
   // The most bytes of values there, in pinned memory. Zero: none. Negative: BadOption.
   Bytes bytes = 0;
