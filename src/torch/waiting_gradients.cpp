@@ -9,7 +9,6 @@
 
 #include "torch/arbiter.h"
 #include "torch/libtorch.h"
-#include "torch/libtorch_versions.h"
 #include "torch/meter.h"
 #include "torch/of_thread.h"
 
@@ -55,7 +54,7 @@ WaitingGradients::~WaitingGradients() {
 }
 
 void WaitingGradients::begin_node() noexcept {
-  const libtorch::NodePointer node = torch::autograd::get_current_node();
+  const auto node = torch::autograd::get_current_node();
   ours_.push_back(node && is_of_libtorch(*node));
   auto* const accumulate = node ? dynamic_cast<AccumulateGrad*>(node.get()) : nullptr;
   if (!accumulate) return;
@@ -71,7 +70,7 @@ void WaitingGradients::begin_node() noexcept {
 
 void WaitingGradients::end_node() {
   if (!ours_.empty()) ours_.pop_back();
-  const libtorch::NodePointer node = torch::autograd::get_current_node();
+  const auto node = torch::autograd::get_current_node();
   AccumulateGrad* const accumulate = node ? quiet_accumulation(*node) : nullptr;
   if (!accumulate) return;
   const auto is_known = [&](const Gradient& known) { return known.parameter.is_same(accumulate->variable); };

@@ -7,7 +7,6 @@
 #include "reprise/store/store.h"
 #include "reprise/torch/session.h"
 #include "store/store_support.h"
-#include "torch/libtorch_versions.h"
 #include "torch/meter.h"
 #include "torch/small_training.h"
 
@@ -160,7 +159,7 @@ struct Told final : torch::autograd::FunctionPostHook {
 };
 
 TEST_F(WaitingGradient, IsNoneThatAHookOfTheProgramIsToldOf) {
-  std::vector<internal::libtorch::NodePointer> accumulators;
+  std::vector<decltype(torch::autograd::impl::grad_accumulator({}))> accumulators;
   for (const at::Tensor& parameter : parameters_) {
     accumulators.push_back(torch::autograd::impl::grad_accumulator(parameter));
     accumulators.back()->add_post_hook(std::make_unique<Told>());
