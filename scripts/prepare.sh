@@ -368,8 +368,9 @@ configure() {
   for line in REPRISE_TESTS REPRISE_TORCH; do
     grep -qs "^$line:" "$cache" || settings=("$line:BOOL=OFF" "${settings[@]}")
   done
-  cmake -S "$root" -B "$folder" --preset "${1/#libtorch-*/release}" --log-level=NOTICE "${settings[@]/#/-D}" >"$folder.log" 2>&1 || {
-    cat "$folder.log" >&2
+  mkdir -p "$folder"  # the log is in it: build/NAME.log says what could not be installed, also for libtorch-VERSION
+  cmake -S "$root" -B "$folder" --preset "${1/#libtorch-*/release}" --log-level=NOTICE "${settings[@]/#/-D}" >"$folder/configure.log" 2>&1 || {
+    cat "$folder/configure.log" >&2
     return 1
   }
   touch "$stamp"

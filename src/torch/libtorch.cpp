@@ -139,9 +139,22 @@ void use_here(const c10::Storage& storage, const std::optional<c10::Stream>& mad
   device.recordDataPtrOnStream(storage.data_ptr(), here);
 }
 
+std::vector<c10::DispatchKey> kernels_of(const c10::OperatorHandle& handle) {
+  using Key = c10::DispatchKey;
+  std::vector<Key> keys;
+  if (handle.hasComputedKernelForDispatchKey(Key::CPU)) keys.push_back(Key::CPU);
+  for (const Key key : {Key::CUDA, Key::XPU, Key::HPU, Key::MTIA, Key::PrivateUse1}) {
+    if (handle.hasKernelForDispatchKey(key)) keys.push_back(key);
+  }
+  return keys;
+}
+
 // Python's registrations give the file and the line of the function.
 bool is_python_kernel(const c10::OperatorHandle& handle) {
-  return registration_of_kernel(handle).find(".py:") != std::string::npos;
+  const auto keys = kernels_of(handle);
+  return std::any_of(keys.begin(), keys.end(), [&](c10::DispatchKey key) {
+    return registration_of_kernel(handle, key).find(".py:") != std::string::npos;
+  });
 }
 
 bool has_state(c10::GeneratorImpl& generator) try {

@@ -78,7 +78,12 @@ void use_here(const c10::Storage&, const std::optional<c10::Stream>& made_on);
 
 // ---- tensors ----
 
-// Whether the kernel for the CPU is a function written in Python.
+// The devices that the operator has a kernel for: the CPU, or accelerators alone, as it is with fused operators,
+// cuDNN's and a backend's own. A backend's kernel for whatever has none is not one. Empty: it exists only above the
+// kernels.
+[[nodiscard]] std::vector<c10::DispatchKey> kernels_of(const c10::OperatorHandle&);
+
+// Whether one of them is a function written in Python.
 [[nodiscard]] bool is_python_kernel(const c10::OperatorHandle&);
 
 // A dense strided tensor, on a device that is counted, that is exactly its bytes: no lazy conjugation, no wrapper,

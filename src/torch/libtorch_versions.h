@@ -195,13 +195,13 @@ inline constexpr auto anomaly_detection = "torch.autograd.set_detect_anomaly(Tru
 inline constexpr auto anomaly_detection = "torch.autograd.set_detect_anomaly(True)";
 #endif
 
-// Where the kernel for the CPU was registered: the file and the line, and more.
-[[nodiscard]] inline std::string registration_of_kernel(const c10::OperatorHandle& handle) {
+// Where the kernel for this key, which is there, was registered: the file and the line, and more.
+[[nodiscard]] inline std::string registration_of_kernel(const c10::OperatorHandle& handle, c10::DispatchKey key) {
 #if REPRISE_LIBTORCH_FROM(2, 9)
-  return handle.getComputedKernelForDispatchKey(c10::DispatchKey::CPU).debug();
+  return handle.getComputedKernelForDispatchKey(key).debug();
 #else
   const std::string table = "\n" + handle.dumpComputedTable();  // a line for each key
-  const std::size_t line = table.find("\nCPU: ");
+  const std::size_t line = table.find(std::string("\n") + c10::toString(key) + ": ");
   return line == std::string::npos ? "" : table.substr(line + 1, table.find('\n', line + 1) - line - 1);
 #endif
 }

@@ -1,7 +1,5 @@
 #include "torch/operators.h"
 
-#include <algorithm>
-#include <array>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -126,16 +124,6 @@ void find_unwritten_parts(OperatorInfo& info) {
   for (const int argument : unwritten->arguments) info.access[argument] = Access::write;
 }
 
-// For the CPU, or for an accelerator alone, as fused ones, cuDNN's and a backend's own are. A backend's kernel for
-// whatever has none is not one.
-bool has_kernel(const c10::OperatorHandle& handle) {
-  using Key = c10::DispatchKey;
-  constexpr std::array accelerators = {Key::CUDA, Key::XPU, Key::HPU, Key::MTIA, Key::PrivateUse1};
-  return handle.hasComputedKernelForDispatchKey(Key::CPU) ||
-         std::any_of(accelerators.begin(), accelerators.end(),
-                     [&](Key key) { return handle.hasKernelForDispatchKey(key); });
-}
-
 }  // namespace
 
 OperatorInfo::OperatorInfo(c10::OperatorHandle operator_handle) : handle(std::move(operator_handle)) {
@@ -182,7 +170,8 @@ OperatorInfo::OperatorInfo(c10::OperatorHandle operator_handle) : handle(std::mo
 
   // One that only exists above the kernels (an operator of the user's that is registered for autograd alone) cannot be
   // replayed below autograd, but what it calls can.
-  if (handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) || !has_kernel(handle)) {
+  if (handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) ||
+      libtorch::kernels_of(handle).empty()) {
     kind = Kind::transparent;
   } else if (communicates(base)) {
     kind = Kind::opaque;

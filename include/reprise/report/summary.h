@@ -60,7 +60,7 @@ struct REPRISE_EXPORT Summary {
   // On the CPU: allocated before the meter was there, as far as steps have met it. Not in the budget. On an accelerator
   // such bytes are in it.
   Bytes before_meter = 0;
-  Bytes resident = 0;       // of the whole process, as the system sees it, now
+  Bytes resident = 0;  // of the whole process, as the system sees it, now
 
   // ---- work of the last step, CPU seconds; on an accelerator its own, by what it has told so far ----
   std::int64_t replays = 0;  // operators that were run again
