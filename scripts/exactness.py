@@ -120,6 +120,9 @@ REMAINS = """\
   wherever default hooks are set.
 - The interpreter of TorchScript wraps a `BudgetError` of an operator in an error of its own, which
   contains the text.
+- With a disk, or with memory of the host below an accelerator, the gradient of a parameter may wait
+  there until backward is over. Code that runs inside of backward finds no `grad` there then, as if
+  backward had not come so far; a hook that is told when it is complete keeps it where it is.
 - If another library has put its CPU allocator in front of Reprise's, only sessions without a budget
   work.
 - The default type of numbers belongs to the whole process. An operator on whole numbers alone, or
