@@ -4,7 +4,8 @@
     benchmarks_page.py [JSON] [--output PAGE]
 
 JSON is docs/benchmarks.json if not given, and the page has the same name with .md; its picture, for which matplotlib is
-needed, gets the name of the page with .svg. If there is a zoo.json beside JSON, of `./bench zoo`, the page has that, too.
+needed, gets the name of the page with .svg. If there is a zoo.json beside JSON, of `./bench zoo`, the page has that, too,
+and so it is with a live.json, of `scripts/live_page.py --measure`.
 Prints the claims of the page and how they hold.
 
 Exit codes: 0 done; 1 Reprise broke a promise (bits differ, or a peak passed its budget); 2 there are no measurements,
@@ -20,6 +21,7 @@ import json
 import pathlib
 import sys
 
+import live_page
 import zoo_page
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -306,25 +308,26 @@ def about_the_run(results):
     return text
 
 
-def page_of(results, picture, zoo=None):
+def page_of(results, picture, zoo=None, live=None):
     return (
         f"# Against what people use\n\n{about_the_run(results)}\n"
         f"![Time against peak of Reprise and of its rivals, one panel for each model]({picture})\n\n"
         f"{verdict(results)}{METHOD}{''.join(model_section(model) for model in results['models'])}"
-        f"{zoo_page.section_of(zoo) if zoo else ''}"
+        f"{zoo_page.section_of(zoo) if zoo else ''}{live_page.section_of(live) if live else ''}"
     )
 
 
-def zoo_beside(measurements):
-    """What `./bench zoo` measured, if it did."""
-    path = measurements.with_name("zoo.json")
+def beside(measurements, name):
+    """What others measured, if they did."""
+    path = measurements.with_name(name)
     return json.loads(path.read_text()) if path.exists() else None
 
 
 def write_page(measurements, page):
     """Writes the page, without its picture, and returns what was measured."""
     results = json.loads(measurements.read_text())
-    page.write_text(page_of(results, page.with_suffix(".svg").name, zoo_beside(measurements)))
+    others = (beside(measurements, name) for name in ("zoo.json", "live.json"))
+    page.write_text(page_of(results, page.with_suffix(".svg").name, *others))
     print(f"wrote {page}", file=sys.stderr)
     return results
 

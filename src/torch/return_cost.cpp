@@ -9,7 +9,7 @@
 namespace reprise::internal {
 namespace {
 
-constexpr int longest_walk = 400;  // operators looked at for one score
+constexpr int longest_walk = 400;          // operators looked at for one score
 constexpr float share_of_shortly = 0.01f;  // of the period so far
 
 // At a place, of what it needs and makes.

@@ -53,30 +53,28 @@ WaitingGradients::~WaitingGradients() {
   }
 }
 
-void WaitingGradients::begin_node() noexcept {
+void WaitingGradients::begin_node() {
   const auto node = torch::autograd::get_current_node();
-  ours_.push_back(node && is_of_libtorch(*node));
+  of_libtorch_.push_back(node && is_of_libtorch(*node));
   auto* const accumulate = node ? dynamic_cast<AccumulateGrad*>(node.get()) : nullptr;
-  if (!accumulate) return;
-  for (Gradient& gradient : gradients_) {
-    if (!gradient.waiting.defined() || !gradient.parameter.is_same(accumulate->variable)) continue;
-    try {
-      bring_back(gradient);
-    } catch (...) {  // a node cannot be told; the end of backward can
-      error_ = std::current_exception();
-    }
+  const auto found = accumulate ? number_of_.find(accumulate->variable.unsafeGetTensorImpl()) : number_of_.end();
+  if (found == number_of_.end() || !gradients_[found->second].waiting.defined()) return;
+  try {
+    bring_back(gradients_[found->second]);
+  } catch (...) {  // a node cannot be told; the end of backward can
+    error_ = std::current_exception();
   }
 }
 
 void WaitingGradients::end_node() {
-  if (!ours_.empty()) ours_.pop_back();
+  if (!of_libtorch_.empty()) of_libtorch_.pop_back();
   const auto node = torch::autograd::get_current_node();
   AccumulateGrad* const accumulate = node ? quiet_accumulation(*node) : nullptr;
   if (!accumulate) return;
-  const auto is_known = [&](const Gradient& known) { return known.parameter.is_same(accumulate->variable); };
-  if (std::none_of(gradients_.begin(), gradients_.end(), is_known)) {
-    gradients_.push_back({accumulate->variable, {}, nullptr});
-  }
+  const at::Tensor& parameter = accumulate->variable;
+  const auto [entry, is_new] = number_of_.try_emplace(parameter.unsafeGetTensorImpl(), gradients_.size());
+  if (is_new) gradients_.push_back({.parameter = parameter});
+  gradients_[entry->second].made_on = libtorch::current_stream(parameter.device());
 }
 
 Bytes WaitingGradients::movable_bytes(const Gradient& gradient, PlaceIndex place) const {
@@ -90,7 +88,7 @@ Bytes WaitingGradients::movable_bytes(const Gradient& gradient, PlaceIndex place
 }
 
 bool WaitingGradients::put_largest(const Meter& meter) {
-  if (ours_.empty() || std::find(ours_.begin(), ours_.end(), false) != ours_.end()) return false;
+  if (of_libtorch_.empty() || std::count(of_libtorch_.begin(), of_libtorch_.end(), false) > 0) return false;
   const PlaceIndex place = rules_->place_of(meter);
   ValueTier* const tier = place == nowhere ? nullptr : rules_->below(place);
   if (!tier) return false;
@@ -107,7 +105,7 @@ bool WaitingGradients::put_largest(const Meter& meter) {
   c10::StorageImpl& storage = *libtorch::storage_of(grad);
   {
     const Arbiter lock;
-    largest->copy = tier->put(grad.storage(), libtorch::current_stream(storage.device()));
+    largest->copy = tier->put(grad.storage(), largest->made_on);
   }
   largest->copy->finish_put();
   (void)tier->settle();
@@ -127,7 +125,8 @@ void WaitingGradients::bring_back(Gradient& gradient) {
   c10::Storage contents = copy->contents();
   c10::DataPtr nothing(nullptr, contents.device());
   (void)libtorch::storage_of(tensor)->set_data_ptr(contents.set_data_ptr(std::move(nothing)));
-  gradient.parameter.mutable_grad() = std::move(tensor);
+  at::Tensor& grad = gradient.parameter.mutable_grad();
+  if (!grad.defined()) grad = std::move(tensor);  // else the program has set another one
 }
 
 void WaitingGradients::bring_back() {

@@ -12,9 +12,12 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Stream.h>
 
 #include <exception>
 #include <memory>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "torch/rules.h"
@@ -35,7 +38,7 @@ class WaitingGradients {
   WaitingGradients& operator=(const WaitingGradients&) = delete;
 
   // The node that LibTorch says is under way on this thread. None of the following is under the arbiter's lock.
-  void begin_node() noexcept;
+  void begin_node();
   void end_node();
 
   // Puts the largest one that counts there below that place. False: there is none.
@@ -46,9 +49,10 @@ class WaitingGradients {
  private:
   struct Gradient {
     at::Tensor parameter;
-    at::Tensor waiting;                    // without contents; undefined: it is where it belongs
-    std::shared_ptr<const TierCopy> copy;  // if it is waiting
-    bool stays = false;                    // it could not be put below
+    std::optional<c10::Stream> made_on = {};    // the stream that it was added to on; none: it is on the CPU
+    at::Tensor waiting = {};                    // without contents; undefined: it is where it belongs
+    std::shared_ptr<const TierCopy> copy = {};  // if it is waiting
+    bool stays = false;                         // it could not be put below
   };
 
   // How many bytes putting it below would free at this place; 0: it has to stay.
@@ -56,9 +60,10 @@ class WaitingGradients {
   void bring_back(Gradient&);
 
   const std::shared_ptr<const Rules> rules_;
-  std::vector<Gradient> gradients_;  // that something was added to, in this run
-  std::vector<bool> ours_;           // by node that is under way, the outermost first: it is one of LibTorch's own
-  std::exception_ptr error_;         // of bringing one back, where nobody could be told
+  std::vector<Gradient> gradients_;                                    // that something was added to, in this run
+  std::unordered_map<const c10::TensorImpl*, std::size_t> number_of_;  // in these, by parameter
+  std::vector<bool> of_libtorch_;  // by node that is under way, the outermost first: its code is LibTorch's own
+  std::exception_ptr error_;       // of bringing one back, where nobody could be told
 };
 
 }  // namespace reprise::internal

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What scripts/benchmarks_page.py and zoo_page.py say about measurements, and that docs/benchmarks.md follows from them.
+"""What scripts/benchmarks_page.py, zoo_page.py and live_page.py say about measurements, and that docs/benchmarks.md
+follows from them.
 
     page_test.py            everything but the picture, which needs nothing but Python
     page_test.py --picture  the picture; exit code 77 if there is no matplotlib
@@ -17,6 +18,7 @@ SKIPPED = 77
 
 sys.path.insert(0, str(SCRIPT.parent))
 import benchmarks_page as page  # noqa: E402
+import live_page  # noqa: E402
 import zoo_page  # noqa: E402
 
 
@@ -128,7 +130,8 @@ class Page(unittest.TestCase):
 
     def test_of_the_documentation_follows_from_its_measurements(self):
         measurements = ROOT / "docs/benchmarks.json"
-        text = page.page_of(json.loads(measurements.read_text()), "benchmarks.svg", page.zoo_beside(measurements))
+        others = (page.beside(measurements, name) for name in ("zoo.json", "live.json"))
+        text = page.page_of(json.loads(measurements.read_text()), "benchmarks.svg", *others)
         self.assertEqual(text.splitlines(), (ROOT / "docs/benchmarks.md").read_text().splitlines())
         self.assertTrue((ROOT / "docs/benchmarks.svg").is_file())
 
@@ -179,6 +182,46 @@ class Zoo(unittest.TestCase):
         results = zoo_of(architecture(ratios=[]))
         self.assertTrue(zoo_page.is_kept(results))
         self.assertIn("| 1.05 | cannot be kept |", zoo_page.section_of(results))
+
+
+def live_of(**rows):
+    """Rows by the number of their run in its group."""
+    results = {"date": "2026-01-31", "processor": "a processor", "cores": 2, "load": 0.0, "rows": {}}
+    for name, row in rows.items():
+        group, number = name.rsplit("_", 1)
+        key = live_page.key_of(live_page.GROUPS[group][int(number)])
+        results["rows"][key] = {"bit_equal": True, "budget_bytes": 50_000_000, "peak_bytes": 49_000_000, **row}
+    return results
+
+
+def changing(**more):
+    return {"thread_ratio": 1.05, "process_ratio": 1.12, "wall_ratio": 1.07, "rss_growth_bytes": 60_000_000,
+            "rss_anonymous_growth_bytes": 55_000_000, "followed": 40, "steps": 200, **more}  # fmt: skip
+
+
+class Live(unittest.TestCase):
+    def test_has_what_was_measured_and_nothing_else(self):
+        text = live_page.section_of(live_of(changing_1=changing()))
+        self.assertIn("| `--model lengths --budget 0.5x` | 50 MB | 1.050 | 1.120 | 1.070 | 1.20 (1.10) | 40 of 200 |", text)
+        self.assertNotIn("tree-lstm", text)
+        self.assertNotIn("With a disk", text)
+        self.assertNotIn("Without a plan", text)
+
+    def test_a_budget_that_needs_the_disk_has_no_time_without(self):
+        row = {"ratio": 1.28, "wall_ratio": 1.27, "disk_put_bytes": 170_000_000}
+        text = live_page.section_of(live_of(disk_1=row))
+        self.assertIn("| 1.280 | cannot be kept | 1.270 |  | 170 MB |", text)
+
+    def test_puts_the_online_policy_beside_the_plan(self):
+        rows = {"ratio": 1.04, "plain_again_ratio": 1.0}, {"ratio": 1.08, "plain_again_ratio": 1.0}
+        text = live_page.section_of(live_of(online_0=rows[0], online_1=rows[1]))
+        self.assertIn("| `--model gpt --budget 0.5x` | 50 MB | 1.080 | 1.040 | 1.000 |", text)
+
+    def test_says_when_a_promise_was_broken(self):
+        for broken, words in ({"bit_equal": False}, "**OTHER BITS**"), ({"peak_bytes": 50_000_001}, "**above the budget**"):
+            results = live_of(changing_0=changing(**broken))
+            self.assertFalse(live_page.is_kept(results))
+            self.assertIn(words, live_page.section_of(results))
 
 
 def test_picture():

@@ -1,4 +1,5 @@
-// Gradients that wait on disk until backward is over: budgets that are too small for all of them beside everything else.
+// Gradients that wait on disk until backward is over: budgets that are too small for all of them beside everything
+// else.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -104,7 +105,7 @@ class WaitingGradient : public ::testing::Test {
   std::vector<at::Tensor> parameters_;
   at::Tensor input_;
   std::function<void()> before_wide_part_ = [] {};  // of backward
-  std::vector<Snapshot> expected_, twice_;  // after one step, and after two
+  std::vector<Snapshot> expected_, twice_;          // after one step, and after two
   Bytes level_ = 0, peak_ = 0;
   TemporaryFolder folder_;
   WatchedFiles files_;

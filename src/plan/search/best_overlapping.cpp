@@ -40,11 +40,7 @@ class OverlappingPlanner {
     search_plain(without_until);
     search(1, exposed_until);
     search(0, hidden_until);
-    if (best_.plan && !uses_overlapping_tiers(*best_.plan)) {
-      search_plain(1);
-    } else if (share_waited_) {
-      search(*share_waited_, 1);
-    }
+    if (best_.plan && !done()) search_rest();
     return std::move(best_);
   }
 
@@ -53,8 +49,15 @@ class OverlappingPlanner {
     return effort_.spent() >= 1 || (best_.plan && cost_ <= best_.lower_bound * (1 + proof_tolerance));
   }
 
+  // As the best plan was found.
+  void search_rest() {
+    if (!uses_overlapping_tiers(*best_.plan)) {
+      search_plain(1);
+    } else if (share_waited_) {
+      search(*share_waited_, 1);
+    }
+  }
   void search_plain(double until_share) {
-    if (done()) return;
     const Timeline timeline(plain_);
     const Problem problem(plain_, timeline, problem_.budget);
     BestPlan found = search(problem, until_share);
