@@ -31,10 +31,8 @@ std::vector<bool> forgotten_by(const Script& script) {
 // The values that backward needs and that can be rebuilt, each once.
 std::vector<Id> saved_in(const Period& period) {
   std::vector<Id> saved;
-  for (const auto& needs : period.seen.needs) {
-    for (const Id value : needs) {
-      if (period.recipes->values[value].maker != no_operator) saved.push_back(value);
-    }
+  for (const Need& need : period.seen.needs) {
+    if (period.recipes->values[need.value].maker != no_operator) saved.push_back(need.value);
   }
   std::sort(saved.begin(), saved.end());
   saved.erase(std::unique(saved.begin(), saved.end()), saved.end());

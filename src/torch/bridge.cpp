@@ -128,16 +128,17 @@ void Bridge::add_moments(const Period& period) {
   const Observations& seen = period.seen;
   trace_.moments.resize(seen.moments.size());
   events_.resize(seen.moments.size(), 0);
+  auto need = seen.needs.begin();
   for (std::size_t m = 0; m < seen.moments.size(); ++m) {
     Moment& moment = trace_.moments[m];
     const OtherBytes& other = period.other[m];
     moment.other = std::max<Bytes>(0, other.between);
     if (seen.moments[m].op == no_operator) {
-      moment.name = seen.event_names[m];
+      moment.name = seen.event_name(static_cast<Id>(m));
       events_[m] = seen.moments[m].name;
       moment.cost = static_cast<double>(seen.moments[m].cost);
-      for (const Id value : seen.needs[m]) {
-        if (value_of_[value] >= 0) moment.needs.push_back(value_of_[value]);
+      for (; need != seen.needs.end() && need->moment == static_cast<Id>(m); ++need) {
+        if (value_of_[need->value] >= 0) moment.needs.push_back(value_of_[need->value]);
       }
       std::sort(moment.needs.begin(), moment.needs.end());
       moment.needs.erase(std::unique(moment.needs.begin(), moment.needs.end()), moment.needs.end());

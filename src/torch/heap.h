@@ -20,8 +20,9 @@ struct Piece {
   // Neither: its pages are shared, see below.
 };
 
-// The smallest request that is large. Smaller ones would fill the arena with pieces that keep whole pages resident.
-inline constexpr std::size_t large = 64 << 10;
+// The smallest request that is large. Smaller ones would fill the arena with pieces that keep whole pages resident; but
+// what malloc has once had for tensors stays resident beside the arena.
+inline constexpr std::size_t large = 16 << 10;
 
 // `cache`: how much freed memory may stay resident beside all that is in use, this request included.
 [[nodiscard]] Piece allocate(std::size_t bytes, Bytes cache);

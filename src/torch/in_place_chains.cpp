@@ -22,9 +22,7 @@ Users users_in(const Period& period) {
       users.last[reference.value] = op;
     }
   }
-  for (const auto& needs : period.seen.needs) {
-    for (const Id value : needs) users.count[value] += 2;
-  }
+  for (const Need& need : period.seen.needs) users.count[need.value] += 2;
   return users;
 }
 

@@ -66,8 +66,7 @@ void Journal::made(Id value) {
 
 void Journal::needed(Id value) {
   if (!observing_ || event_ >= static_cast<Id>(seen_.moments.size())) return;
-  seen_.needs.resize(seen_.moments.size());
-  seen_.needs[event_].push_back(value);
+  seen_.needs.push_back({event_, value});
 }
 
 bool Journal::knows_form_of(Id value) const {
@@ -85,8 +84,6 @@ void Journal::cost(Id op, float microseconds, bool again) {
 }
 
 Observations Journal::take_observations() {
-  seen_.needs.resize(seen_.moments.size());
-  seen_.event_names.resize(seen_.moments.size());
   return std::move(seen_);
 }
 

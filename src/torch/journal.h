@@ -130,7 +130,7 @@ void Journal::take_over(const Period& left, std::size_t values_in_common, std::s
 
 template <class Held>
 void Journal::begin_operator(Id op, std::size_t values, Held&& held) {
-  begin({op, 0});
+  begin({.op = op});
   if (!observing_) return;
   seen_.moment_of.resize(static_cast<std::size_t>(op) + 1, -1);
   seen_.moment_of[op] = moment_ - 1;
@@ -140,11 +140,9 @@ void Journal::begin_operator(Id op, std::size_t values, Held&& held) {
 template <class Held>
 void Journal::begin_event(const char* name, std::uint64_t hash, std::size_t values, Held&& held) {
   rebuilding_ = 0;
-  begin({no_operator, hash});
+  begin({.name = hash});
   if (!observing_) return;
-  seen_.needs.resize(seen_.moments.size());
-  seen_.event_names.resize(seen_.moments.size());
-  seen_.event_names.back() = name;
+  seen_.add_event(name, hash);
   see_releases(values, held);
 }
 

@@ -6,13 +6,23 @@
 
 namespace reprise::internal {
 
+void Observations::add_event(const char* name, std::uint64_t hash) {
+  const auto place = std::ranges::lower_bound(names, hash, {}, &EventName::hash);
+  if (place == names.end() || place->hash != hash) names.insert(place, {hash, name});
+}
+
+std::string_view Observations::event_name(Id moment) const {
+  if (static_cast<std::size_t>(moment) >= moments.size() || moments[moment].op >= 0) return {};
+  const auto found = std::ranges::lower_bound(names, moments[moment].name, {}, &EventName::hash);
+  return found != names.end() && found->hash == moments[moment].name ? found->text : std::string_view();
+}
+
 Observations Observations::before(Id moment) const {
   Observations copy;
-  const auto count = static_cast<std::size_t>(moment);
   copy.moments.assign(moments.begin(), moments.begin() + moment);
-  copy.needs.assign(needs.begin(), needs.begin() + static_cast<std::ptrdiff_t>(std::min(count, needs.size())));
-  copy.event_names.assign(event_names.begin(),
-                          event_names.begin() + static_cast<std::ptrdiff_t>(std::min(count, event_names.size())));
+  const auto later = [](const Need& need, Id at) { return need.moment < at; };
+  copy.needs.assign(needs.begin(), std::lower_bound(needs.begin(), needs.end(), moment, later));
+  copy.names = names;
   copy.moment_of = moment_of;
   std::erase_if(copy.moment_of, [&](Id at) { return at >= moment; });
   copy.released = released;
@@ -25,13 +35,13 @@ Observations Observations::before(Id moment) const {
 
 void Observations::shrink() {
   const auto shrink = [](auto&... lists) { (lists.shrink_to_fit(), ...); };
-  shrink(moments, needs, event_names, moment_of, released, forms, watched);
+  shrink(moments, needs, names, moment_of, released, forms, watched);
 }
 
 Bytes Observations::bytes() const {
-  constexpr Bytes behind_needs = 32;  // a small list
-  return bytes_of(moments, needs, event_names, moment_of, released, forms, watched) +
-         static_cast<Bytes>(needs.size()) * behind_needs;
+  constexpr Bytes behind_name = 32;
+  return bytes_of(moments, needs, names, moment_of, released, forms, watched) +
+         static_cast<Bytes>(names.size()) * behind_name;
 }
 
 }  // namespace reprise::internal

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "reprise/store/packing.h"
@@ -12,8 +13,8 @@
 namespace reprise::internal {
 
 struct ObservedMoment {
+  std::uint64_t name = 0;  // of an event: the hash of its name
   Id op = -1;              // index of the recipe; -1: an event
-  std::uint64_t name = 0;  // of an event: a hash
   float cost = 0;          // CPU microseconds
 };
 
@@ -23,14 +24,29 @@ struct OtherBytes {
   Bytes between = 0, within = 0;
 };
 
+// A value that an event asked for.
+struct Need {
+  Id moment = -1, value = -1;
+};
+
+struct EventName {
+  std::uint64_t hash = 0;
+  std::string text;
+};
+
 struct Observations {
   std::vector<ObservedMoment> moments;
-  std::vector<std::vector<Id>> needs;    // by moment: values that an event asked for; shorter than `moments`
-  std::vector<std::string> event_names;  // by moment
-  std::vector<Id> moment_of;             // by operator
-  std::vector<Id> released;              // by value: the last moment at which the program held it; -1: it still does
+  std::vector<Need> needs;       // in order of moments
+  std::vector<EventName> names;  // of all events, each once, in order of their hashes
+  std::vector<Id> moment_of;     // by operator
+  std::vector<Id> released;      // by value: the last moment at which the program held it; -1: it still does
   std::vector<std::optional<PackedForm>> forms;  // by value: how it packs
   std::vector<Id> watched;                       // values the program may still hold
+
+  // An event of this name begins.
+  void add_event(const char* name, std::uint64_t hash);
+  // Of the event that is this moment; empty: it is none.
+  [[nodiscard]] std::string_view event_name(Id moment) const;
 
   // What was seen before this moment, as if it had just been seen.
   [[nodiscard]] Observations before(Id moment) const;

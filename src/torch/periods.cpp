@@ -10,9 +10,6 @@
 namespace reprise::internal {
 namespace {
 
-// What the periods that a session knows may take, beside a sixteenth of its budget.
-constexpr Bytes bytes_of_periods = 8 << 20;
-
 Bytes largest_packed(const Observations& seen) {
   Bytes largest = 0;
   for (const auto& form : seen.forms) {
@@ -27,8 +24,10 @@ bool Periods::wants_recording() const {
   return known_.all().empty() || known_.all().back()->given || !known_.all().back()->costs_settled();
 }
 
+// It is memory beside the budget.
 Bytes Periods::most_bytes() const {
-  return bytes_of_periods + (rules_->budget() == no_limit ? 0 : rules_->budget() / 16);
+  constexpr Bytes without_budget = 8 << 20, least = 4 << 20, part = 32;
+  return rules_->budget() == no_limit ? without_budget : least + rules_->budget() / part;
 }
 
 void Periods::begin_step() {
@@ -106,7 +105,7 @@ std::shared_ptr<Period> Periods::end(Recording& r) {
   ++ended_;
   if (r.course().following() && r.period()) {
     learn_from(r);
-  } else if (r.journal().observing() && r.journal().plannable() && !r.journal().seen().needs.empty()) {
+  } else if (r.journal().observing() && r.journal().plannable() && !r.journal().seen().names.empty()) {
     remember(r);
   }
   const auto& period = r.period();

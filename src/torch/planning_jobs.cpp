@@ -27,7 +27,7 @@ Bytes slack_of(Bytes budget) {
 
 // Planning takes memory beside the budget, and steps go on meanwhile.
 Bytes memory_for_bounds(Bytes budget) {
-  constexpr Bytes part = 8, least = 32 << 20;
+  constexpr Bytes part = 16, least = 4 << 20;
   return std::max(budget / part, least);
 }
 

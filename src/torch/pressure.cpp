@@ -28,9 +28,8 @@ std::string under_way(const Recording& r) {
   }
   const Id event = r.journal().moment() - 1;
   if (!r.in_backward() || event < 0) return "";
-  const auto& names = r.period() ? r.period()->seen.event_names : r.journal().seen().event_names;
-  if (static_cast<std::size_t>(event) >= names.size() || names[event].empty()) return "";
-  return "moment " + std::to_string(event) + " '" + names[event] + "'";
+  const std::string name((r.period() ? r.period()->seen : r.journal().seen()).event_name(event));
+  return name.empty() ? "" : "moment " + std::to_string(event) + " '" + name + "'";
 }
 
 [[noreturn]] void throw_budget_error(Meter& meter, Bytes wanted) {

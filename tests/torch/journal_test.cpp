@@ -35,8 +35,11 @@ TEST(Journal, KnowsTheMomentOfEachOperatorAndWhatEventsNeed) {
   EXPECT_EQ(seen.moment_of, std::vector<Id>{0});
   EXPECT_EQ(seen.moments[0].cost, 5);
   EXPECT_EQ(seen.moments[1].op, no_operator);
-  EXPECT_EQ(seen.event_names[1], "MulBackward0");
-  EXPECT_EQ(seen.needs[1], std::vector<Id>{0});
+  EXPECT_EQ(seen.event_name(0), "");
+  EXPECT_EQ(seen.event_name(1), "MulBackward0");
+  ASSERT_EQ(seen.needs.size(), 1u);
+  EXPECT_EQ(seen.needs[0].moment, 1);
+  EXPECT_EQ(seen.needs[0].value, 0);
 }
 
 TEST(Journal, SeesWhenTheProgramLetsGoOfAValue) {

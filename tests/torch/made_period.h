@@ -36,11 +36,10 @@ class MadePeriod {
 
   // A node of backward that needs these.
   void event(const std::string& name, std::vector<Id> needs) {
-    period_.seen.moments.push_back({.op = internal::no_operator, .name = std::hash<std::string>()(name), .cost = 5});
-    period_.seen.needs.resize(period_.seen.moments.size());
-    period_.seen.needs.back() = std::move(needs);
-    period_.seen.event_names.resize(period_.seen.moments.size());
-    period_.seen.event_names.back() = name;
+    const std::uint64_t hash = std::hash<std::string>()(name);
+    for (const Id value : needs) period_.seen.needs.push_back({static_cast<Id>(period_.seen.moments.size()), value});
+    period_.seen.moments.push_back({.name = hash, .cost = 5});
+    period_.seen.add_event(name.c_str(), hash);
   }
 
   // The program lets go of it after this moment.
@@ -62,8 +61,6 @@ class MadePeriod {
   [[nodiscard]] internal::Recipes& recipes() { return *period_.recipes; }
   [[nodiscard]] const internal::Period& period() {
     period_.other.resize(period_.seen.moments.size());
-    period_.seen.needs.resize(period_.seen.moments.size());
-    period_.seen.event_names.resize(period_.seen.moments.size());
     return period_;
   }
 

@@ -10,8 +10,9 @@ namespace {
 Observations four_moments() {
   Observations seen;
   seen.moments = {{.op = 0, .cost = 1}, {.name = 11, .cost = 2}, {.op = 1, .cost = 3}, {.name = 12, .cost = 4}};
-  seen.needs = {{}, {0}, {}, {1}};
-  seen.event_names = {"", "first", "", "second"};
+  seen.needs = {{.moment = 1, .value = 0}, {.moment = 3, .value = 1}};
+  seen.add_event("first", 11);
+  seen.add_event("second", 12);
   seen.moment_of = {0, 2};
   seen.released = {0, 2, -1};
   seen.watched = {2};
@@ -22,8 +23,11 @@ TEST(Observations, HaveOnlyWhatWasSeenBeforeTheMoment) {
   const Observations cut = four_moments().before(2);
   ASSERT_EQ(cut.moments.size(), 2u);
   EXPECT_EQ(cut.moments[1].name, 11u);
-  EXPECT_EQ(cut.needs, (std::vector<std::vector<Id>>{{}, {0}}));
-  EXPECT_EQ(cut.event_names, (std::vector<std::string>{"", "first"}));
+  ASSERT_EQ(cut.needs.size(), 1u);
+  EXPECT_EQ(cut.needs[0].moment, 1);
+  EXPECT_EQ(cut.event_name(0), "");
+  EXPECT_EQ(cut.event_name(1), "first");
+  EXPECT_EQ(cut.event_name(3), "");
   EXPECT_EQ(cut.moment_of, (std::vector<Id>{0}));
 }
 
@@ -34,14 +38,14 @@ TEST(Observations, TakeWhatWasReleasedSinceForHeld) {
   EXPECT_EQ(four_moments().before(4).released, (std::vector<Id>{0, 2, -1}));
 }
 
-TEST(Observations, MayHaveFewerNeedsThanMoments) {
+TEST(Observations, HaveTheNameOfEachKindOfEventOnce) {
   Observations seen = four_moments();
-  seen.needs.resize(1);
-  seen.event_names.resize(1);
-  const Observations cut = seen.before(3);
-  EXPECT_EQ(cut.moments.size(), 3u);
-  EXPECT_EQ(cut.needs.size(), 1u);
-  EXPECT_EQ(cut.event_names.size(), 1u);
+  seen.moments.push_back({.name = 11, .cost = 2});
+  seen.add_event("first", 11);
+  EXPECT_EQ(seen.names.size(), 2u);
+  EXPECT_EQ(seen.event_name(1), "first");
+  EXPECT_EQ(seen.event_name(3), "second");
+  EXPECT_EQ(seen.event_name(4), "first");
 }
 
 TEST(Observations, WatchNothingWhenTheyAreCut) {
