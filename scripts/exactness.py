@@ -97,8 +97,8 @@ wrong, and nothing grows without a bound.
   another thread held), they cannot do here either. A child that was forked in the middle of a solve
   plans without HiGHS: its bounds are weaker, and its plans are proven as ever.
 - **Steps that change**: shapes, branches and lengths may change. The memory of a session about its
-  steps is bounded (4 MiB and a thirty-second of the budget, 256 traces), and the least used trace goes
-  first. Where many steps in a row are new, only traces that come again are planned.
+  steps is bounded (4 MiB and a thirty-second of the budget, 256 traces), and the least used trace
+  goes first. Where many steps in a row are new, only traces that come again are planned.
 - **`reprise run`**: threads that train one after another share a session. A graph that the program
   keeps for ever does not prevent steps from ending.
 """

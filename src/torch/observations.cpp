@@ -20,8 +20,7 @@ std::string_view Observations::event_name(Id moment) const {
 Observations Observations::before(Id moment) const {
   Observations copy;
   copy.moments.assign(moments.begin(), moments.begin() + moment);
-  const auto later = [](const Need& need, Id at) { return need.moment < at; };
-  copy.needs.assign(needs.begin(), std::lower_bound(needs.begin(), needs.end(), moment, later));
+  copy.needs.assign(needs.begin(), std::ranges::lower_bound(needs, moment, {}, &Need::moment));
   copy.names = names;
   copy.moment_of = moment_of;
   std::erase_if(copy.moment_of, [&](Id at) { return at >= moment; });

@@ -35,7 +35,7 @@ class MadePeriod {
   void choice(Choice choice) { period_.recipes->operators.back().choice = choice; }
 
   // A node of backward that needs these.
-  void event(const std::string& name, std::vector<Id> needs) {
+  void event(const std::string& name, const std::vector<Id>& needs) {
     const std::uint64_t hash = std::hash<std::string>()(name);
     for (const Id value : needs) period_.seen.needs.push_back({static_cast<Id>(period_.seen.moments.size()), value});
     period_.seen.moments.push_back({.name = hash, .cost = 5});
