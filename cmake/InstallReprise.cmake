@@ -27,6 +27,7 @@ if(TARGET reprise_command)
 endif()
 if(TARGET reprise_torch_command)
   install(TARGETS reprise_torch_command)
+  install(FILES ${PROJECT_BINARY_DIR}/tools/documentation.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise)
   # Not for linking: the first is preloaded, the second is loaded by it.
   install(TARGETS reprise_preload reprise_live LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/reprise)
 endif()

@@ -8,13 +8,13 @@
 namespace reprise::tools {
 namespace {
 
-constexpr const char* summary = "print a shell script that completes reprise's commands and options";
+constexpr const char* completion_summary = "print a shell script that completes reprise's commands and options";
 
-constexpr const char* description =
+constexpr const char* completion_description =
     "The script is written from the commands themselves, so it is never out of date. Where reprise is installed as "
     "a package, bash has it already.";
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* completion_footer = R"(Examples:
   source <(reprise completion bash)
   reprise completion zsh > ~/.zfunc/_reprise
   reprise completion fish > ~/.config/fish/completions/reprise.fish
@@ -122,7 +122,8 @@ std::string fish(const CLI::App& app) {
 }  // namespace
 
 void add_completion(CLI::App& app, Run& run) {
-  CLI::App* const command = add_command(app, "completion", summary, description, footer);
+  CLI::App* const command =
+      add_command(app, "completion", completion_summary, completion_description, completion_footer);
   const auto shell = std::make_shared<std::string>();
   command->add_option("SHELL", *shell, "The shell: bash, zsh or fish.")->type_name("")->required();
   command->callback([shell, &app, &run] {

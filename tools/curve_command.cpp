@@ -25,16 +25,16 @@ struct CurveArguments {
   bool json = false;
 };
 
-constexpr const char* summary = "show the overhead against the budget, to help choose one";
+constexpr const char* curve_summary = "show the overhead against the budget, to help choose one";
 
-constexpr const char* description =
+constexpr const char* curve_description =
     "Plans for several budgets, from the smallest for which a plan is found to the peak of keeping everything. "
     "Prints, for each budget, the cost of its plan and the least cost of any plan, and ends with the knee, the "
     "budget after which more bytes save little time.\n"
     "A quarter of the time goes into finding the smallest budget, the rest into the plans; easy plans leave their "
     "time to the hard ones. Ctrl-C stops with the results so far; a second Ctrl-C ends the program.";
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* curve_footer = R"(Examples:
   reprise curve step.json
   reprise curve step.json --points 24 --time-limit 120 --output curve.svg
 
@@ -44,7 +44,7 @@ Exit codes:
   2  wrong usage, a file that cannot be read or written
 )";
 
-constexpr const char* json_help =
+constexpr const char* curve_json_help =
     "Print the result as one JSON object on one line and nothing else: name, points (budget_bytes, share, status, "
     "cost, cost_ratio, overhead, peak_bytes, lower_bound, lower_bound_ratio, gap, replays, puts, gets, seconds of "
     "each), knee (a position in points, or null), knee_bytes, smallest_feasible_bytes, floor_bytes, "
@@ -83,7 +83,7 @@ std::string curve_text(const Curve& curve) {
 }
 
 void add_curve(CLI::App& app, Run& run) {
-  CLI::App* const command = add_command(app, "curve", summary, description, footer);
+  CLI::App* const command = add_command(app, "curve", curve_summary, curve_description, curve_footer);
   const auto arguments = std::make_shared<CurveArguments>();
   add_trace_argument(*command, arguments->file);
   command->add_option("--points", arguments->points, "The number of budgets, from 2 to 1000. Default: 12.")
@@ -94,7 +94,7 @@ void add_curve(CLI::App& app, Run& run) {
       "How long to plan, in seconds, for all budgets together. More time gives a lower curve and sharper bounds. "
       "Default: 30.");
   command->add_option("--output", arguments->output, "Draw the curve to this file, as SVG.")->type_name("FILE");
-  add_json_flag(*command, arguments->json, json_help);
+  add_json_flag(*command, arguments->json, curve_json_help);
   command->callback([arguments, &run] { run = [arguments] { return run_curve(*arguments); }; });
 }
 

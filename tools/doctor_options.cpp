@@ -8,15 +8,15 @@
 namespace reprise::tools {
 namespace {
 
-constexpr const char* summary = "print what is installed, and whether a session works on this machine";
+constexpr const char* doctor_summary = "print what is installed, and whether a session works on this machine";
 
-constexpr const char* description =
+constexpr const char* doctor_description =
     "Checks the machine, the solver behind lower bounds, LibTorch and its allocator, and the library of `reprise "
     "run`; then trains a tiny model inside a budget and compares it, bit for bit, with plain training; and says of "
     "each "
     "accelerator whether its bytes can be limited, and whether what is rebuilt there is the same.";
 
-constexpr const char* footer = R"(Example:
+constexpr const char* doctor_footer = R"(Example:
   reprise doctor
 
 Exit codes:
@@ -49,7 +49,7 @@ const char* name(Finding::State state) {
 
 void add_doctor_command(CLI::App& app, const std::shared_ptr<DoctorOptions>& options,
                         const std::function<void()>& use) {
-  CLI::App* const command = add_command(app, "doctor", summary, description, footer);
+  CLI::App* const command = add_command(app, "doctor", doctor_summary, doctor_description, doctor_footer);
   add_json_flag(*command, options->json,
                 "Print each finding as one JSON object on one line: what, state (fact, good, poor, bad), answer, "
                 "advice.");

@@ -15,13 +15,13 @@ namespace {
 
 constexpr std::chrono::duration<double> time_limit = std::chrono::seconds(6);
 
-constexpr const char* summary = "show the curve of a built-in example";
+constexpr const char* example_summary = "show the curve of a built-in example";
 
-constexpr const char* description =
+constexpr const char* example_description =
     "Plans one training step of a network like GPT-2 medium (24 layers, 8 sequences of 512 tokens, Adam) for "
     "several budgets and prints the overhead of each. Takes six seconds.";
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* example_footer = R"(Examples:
   reprise example
   reprise example --output example.json
   reprise inspect example.json
@@ -62,7 +62,7 @@ int run_example(const std::optional<std::filesystem::path>& output) {
 }  // namespace
 
 void add_example(CLI::App& app, Run& run) {
-  CLI::App* const command = add_command(app, "example", summary, description, footer);
+  CLI::App* const command = add_command(app, "example", example_summary, example_description, example_footer);
   const auto output = std::make_shared<std::optional<std::filesystem::path>>();
   command->add_option("--output", *output, "Also write the example's trace to this file.")->type_name("FILE");
   command->callback([output, &run] { run = [output] { return run_example(*output); }; });

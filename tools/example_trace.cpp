@@ -8,12 +8,12 @@ namespace reprise::tools {
 namespace {
 
 constexpr Bytes layers = 24, batch = 8, length = 512, width = 1024, heads = 16, vocabulary = 16384;
-constexpr Bytes number = 4;  // bytes of a float
+constexpr Bytes float_bytes = 4;
 constexpr Bytes tokens = batch * length;
-constexpr Bytes activation = tokens * width * number;
-constexpr Bytes scores = batch * heads * length * length * number;
-constexpr Bytes layer_weights = 12 * width * width * number;
-constexpr Bytes embedding_weights = vocabulary * width * number;
+constexpr Bytes activation = tokens * width * float_bytes;
+constexpr Bytes scores = batch * heads * length * length * float_bytes;
+constexpr Bytes layer_weights = 12 * width * width * float_bytes;
+constexpr Bytes embedding_weights = vocabulary * width * float_bytes;
 constexpr Bytes all_weights = layers * layer_weights + embedding_weights;
 constexpr Bytes optimizer_state = 2 * all_weights;
 
@@ -38,11 +38,12 @@ class Builder {
     backward("embedding", {text}, move(2 * activation), embedding_weights, activation);
     for (Bytes layer = 0; layer < layers; ++layer) x = add_layer(fmt::format("layer {}: ", layer), x);
     const Id h = add_norm("final norm", x);
-    const Id logits =
-        forward("head", {h, vocabulary_weights}, {tokens * vocabulary * number}, multiply(tokens, width, vocabulary));
-    backward("head", {h, vocabulary_weights}, 2 * multiply(tokens, width, vocabulary), 0, tokens * vocabulary * number);
-    forward("loss", {logits, text}, {number}, move(tokens * vocabulary * number));
-    backward("loss", {logits, text}, move(2 * tokens * vocabulary * number), 0, tokens * vocabulary * number);
+    const Id logits = forward("head", {h, vocabulary_weights}, {tokens * vocabulary * float_bytes},
+                              multiply(tokens, width, vocabulary));
+    backward("head", {h, vocabulary_weights}, 2 * multiply(tokens, width, vocabulary), 0,
+             tokens * vocabulary * float_bytes);
+    forward("loss", {logits, text}, {float_bytes}, move(tokens * vocabulary * float_bytes));
+    backward("loss", {logits, text}, move(2 * tokens * vocabulary * float_bytes), 0, tokens * vocabulary * float_bytes);
 
     add_events();
     return std::move(trace_);
@@ -76,21 +77,21 @@ class Builder {
   }
 
   Id add_linear(const std::string& name, Id x, Id weights, Bytes inner, Bytes columns) {
-    const Id y = forward(name, {x, weights}, {tokens * columns * number}, multiply(tokens, inner, columns));
-    backward(name, {x, weights}, 2 * multiply(tokens, inner, columns), inner * columns * number,
-             tokens * columns * number);
+    const Id y = forward(name, {x, weights}, {tokens * columns * float_bytes}, multiply(tokens, inner, columns));
+    backward(name, {x, weights}, 2 * multiply(tokens, inner, columns), inner * columns * float_bytes,
+             tokens * columns * float_bytes);
     return y;
   }
 
   Id add_norm(const std::string& name, Id x) {
-    const Id y = forward(name, {x}, {activation, 2 * tokens * number}, move(3 * activation));
+    const Id y = forward(name, {x}, {activation, 2 * tokens * float_bytes}, move(3 * activation));
     backward(name, {x, y + 1}, move(4 * activation), 0, activation);
     return y;
   }
 
   // Random numbers, one byte each; as bits they take an eighth. Making them takes longer than packing them.
   Id add_mask(const std::string& name) {
-    constexpr Bytes bytes = scores / number;
+    constexpr Bytes bytes = scores / float_bytes;
     const Id mask = forward(name, {}, {bytes}, move(10 * bytes));
     trace_.tiers[0].entries.push_back({mask, bytes / 8, move(bytes), move(bytes)});
     return mask;

@@ -30,11 +30,11 @@ struct FitArguments {
   bool json = false;
 };
 
-constexpr std::int64_t most = std::int64_t{1} << 40;
+constexpr std::int64_t largest_size = std::int64_t{1} << 40;
 
-constexpr const char* summary = "find the largest batch or length that trains inside a budget, and its cost";
+constexpr const char* fit_summary = "find the largest batch or length that trains inside a budget, and its cost";
 
-constexpr const char* description =
+constexpr const char* fit_description =
     "Reads traces of one program at two or three sizes of its batch, or of its sequences, continues every number in "
     "them to other sizes, and plans those. Prints, for each size, the peak if everything is kept, the overhead of its "
     "plan and the cost per sample.\n"
@@ -45,7 +45,7 @@ constexpr const char* description =
     "Half of the time goes into finding the largest size, half into the plans. Ctrl-C stops with the results so far; a "
     "second Ctrl-C ends the program.";
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* fit_footer = R"(Examples:
   reprise run --trace 4.json -- ./my_trainer --batch 4
   reprise run --trace 8.json -- ./my_trainer --batch 8
   reprise fit 4.json 8.json --sizes 4,8 --budget 2GiB
@@ -60,7 +60,7 @@ Exit codes:
   3  no size fits
 )";
 
-constexpr const char* json_help =
+constexpr const char* fit_json_help =
     "Print the result as one JSON object on one line and nothing else: budget_bytes, recorded, points (size, recorded, "
     "status, keep_everything_peak_bytes, floor_bytes, plain_cost, plain_cost_per_sample, cost, cost_per_sample, "
     "overhead, peak_bytes, replays, puts, gets, smallest_feasible_bytes of each), largest, cheapest (sizes, or null), "
@@ -72,7 +72,7 @@ std::vector<std::int64_t> sizes_of(const std::string& option, std::string_view t
     const std::string_view item = rest.substr(0, rest.find(','));
     std::int64_t size = 0;
     const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), size);
-    if (error != std::errc() || end != item.data() + item.size() || size < 1 || size > most) {
+    if (error != std::errc() || end != item.data() + item.size() || size < 1 || size > largest_size) {
       throw UsageError(fmt::format("{}: '{}' is no list of sizes above zero, as 8,16", option, text));
     }
     sizes.push_back(size);
@@ -129,7 +129,7 @@ int run_fit(const FitArguments& arguments) {
 }  // namespace
 
 void add_fit(CLI::App& app, Run& run) {
-  CLI::App* const command = add_command(app, "fit", summary, description, footer);
+  CLI::App* const command = add_command(app, "fit", fit_summary, fit_description, fit_footer);
   const auto arguments = std::make_shared<FitArguments>();
   command->add_option("FIRST", arguments->first, "A trace of the program; JSON.")->type_name("")->required();
   command->add_option("SECOND", arguments->second, "A trace of the same program at another size.")
@@ -154,12 +154,12 @@ void add_fit(CLI::App& app, Run& run) {
       ->add_option("--at-most", arguments->at_most,
                    "The largest size to look at in the search. Default: 64 times the largest size of a trace.")
       ->type_name("N")
-      ->check(whole_number(1, most));
+      ->check(whole_number(1, largest_size));
   add_time_limit(*command, arguments->time_limit,
                  "How long to plan, in seconds, for all sizes together. More time gives cheaper plans. Default: 30.");
   command->add_option("--output", arguments->output, "Draw cost per sample against size to this file, as SVG.")
       ->type_name("FILE");
-  add_json_flag(*command, arguments->json, json_help);
+  add_json_flag(*command, arguments->json, fit_json_help);
   command->callback([arguments, &run] { run = [arguments] { return run_fit(*arguments); }; });
 }
 

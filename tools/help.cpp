@@ -8,14 +8,14 @@
 namespace reprise::tools {
 namespace {
 
-constexpr std::size_t columns = 96;
+constexpr std::size_t help_columns = 96;
 
 std::string wrapped(const std::string& text, std::size_t indent) {
   const std::string margin(indent, ' ');
   std::istringstream words(text);
   std::string result, line, word;
   while (words >> word) {
-    if (!line.empty() && margin.size() + line.size() + 1 + word.size() > columns) {
+    if (!line.empty() && margin.size() + line.size() + 1 + word.size() > help_columns) {
       result += margin + line + "\n";
       line.clear();
     }

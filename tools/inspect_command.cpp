@@ -20,9 +20,9 @@ struct InspectArguments {
   bool json = false;
 };
 
-constexpr const char* summary = "show what is in a trace: counts, bytes, what sets the peak, what to forget";
+constexpr const char* inspect_summary = "show what is in a trace: counts, bytes, what sets the peak, what to forget";
 
-constexpr const char* description =
+constexpr const char* inspect_description =
     "Counts operators, moments, events and values. Names the moment at which keeping everything has most bytes live "
     "and the largest values there, the floor that no plan can go below and what sets it, and the values that cannot "
     "be rebuilt. "
@@ -30,7 +30,7 @@ constexpr const char* description =
     "With --perfetto, also writes the step as a timeline for ui.perfetto.dev or chrome://tracing: operators, "
     "replays, packing, live bytes and the budget. The timeline is that of PLAN, or else of keeping everything.";
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* inspect_footer = R"(Examples:
   reprise inspect step.json
   reprise inspect step.json --perfetto before.json
   reprise inspect step.json plan.json --perfetto after.json
@@ -41,7 +41,7 @@ Exit codes:
   2  wrong usage, a file that cannot be read or written, a plan that is not valid for the trace
 )";
 
-constexpr const char* json_help =
+constexpr const char* inspect_json_help =
     "Print the result as one JSON object on one line and nothing else: name, operators, moments, events, values, "
     "outside_values, value_bytes, outside_bytes, largest_other_bytes, keep_everything_peak_bytes, floor_bytes, "
     "floor {moment, name, bytes, proven, values, needed_bytes, made_bytes, workspace_bytes, held_bytes, fixed_bytes, "
@@ -71,7 +71,7 @@ int run_inspect(const InspectArguments& arguments) {
 }  // namespace
 
 void add_inspect(CLI::App& app, Run& run) {
-  CLI::App* const command = add_command(app, "inspect", summary, description, footer);
+  CLI::App* const command = add_command(app, "inspect", inspect_summary, inspect_description, inspect_footer);
   const auto arguments = std::make_shared<InspectArguments>();
   add_trace_argument(*command, arguments->file);
   command->add_option("PLAN", arguments->plan, "The plan that --perfetto shows. Default: keeping everything.")
@@ -81,7 +81,7 @@ void add_inspect(CLI::App& app, Run& run) {
                    "Write a timeline to this file, in the Trace Event Format (JSON). One unit of cost is one "
                    "microsecond in it.")
       ->type_name("FILE");
-  add_json_flag(*command, arguments->json, json_help);
+  add_json_flag(*command, arguments->json, inspect_json_help);
   command->callback([arguments, &run] { run = [arguments] { return run_inspect(*arguments); }; });
 }
 

@@ -11,7 +11,7 @@
 namespace reprise::tools {
 namespace {
 
-char** arguments = nullptr;
+char** own_arguments = nullptr;
 
 std::filesystem::path own_folder() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path();
@@ -20,7 +20,7 @@ std::filesystem::path own_folder() {
 }  // namespace
 
 void with_arguments(char** given) {
-  arguments = given;
+  own_arguments = given;
 }
 
 std::optional<std::filesystem::path> libtorch_program() {
@@ -31,7 +31,7 @@ std::optional<std::filesystem::path> libtorch_program() {
 int go_on_in_libtorch_program() {
   const auto program = libtorch_program();
   if (!program) throw UsageError(without_libtorch("reprise-torch"));
-  execv(program->c_str(), arguments);
+  execv(program->c_str(), own_arguments);
   throw UsageError(fmt::format("{} cannot be started: {}", program->string(), std::strerror(errno)));
 }
 

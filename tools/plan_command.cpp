@@ -33,9 +33,9 @@ struct PlanArguments {
   bool json = false;
 };
 
-constexpr const char* summary = "find what to forget and when to replay it, so that a trace fits a budget";
+constexpr const char* plan_summary = "find what to forget and when to replay it, so that a trace fits a budget";
 
-constexpr const char* description =
+constexpr const char* plan_description =
     "Reads a trace and searches for the cheapest plan whose live bytes never pass the budget. The interpreter "
     "proves the plan before it is printed. A lower bound comes with it: how much cheaper any other plan could be at "
     "most.\n"
@@ -44,7 +44,7 @@ constexpr const char* description =
     "If no plan is found, the result has the smallest budget for which one was found, and the moment and the values "
     "that keep the budget from going lower.";
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* plan_footer = R"(Examples:
   reprise plan step.json --budget 0.5x
         half of what keeping everything needs
   reprise plan step.json --budget 2GiB --time-limit 30 --output plan.json
@@ -63,7 +63,7 @@ constexpr const char* budget_help =
     "The most bytes that may be live at any time: a number of bytes (1500000), with a unit (512MiB, 1.5GB), or a "
     "multiple of the peak of keeping everything (0.8x). Required.";
 
-constexpr const char* json_help =
+constexpr const char* plan_json_help =
     "Print the result as one JSON object on one line and nothing else: status (optimal, feasible, infeasible), "
     "planner, cost, cost_ratio (cost over the cost of running everything once), overhead (cost_ratio - 1), "
     "peak_bytes, budget_bytes, keep_everything_peak_bytes, floor_bytes, plain_cost, lower_bound, lower_bound_ratio, "
@@ -110,7 +110,7 @@ void add_options(CLI::App& command, PlanArguments& arguments) {
       ->type_name("N")
       ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
   command.add_option("--output", arguments.output, "Write the plan to this file, if there is one.")->type_name("FILE");
-  add_json_flag(command, arguments.json, json_help);
+  add_json_flag(command, arguments.json, plan_json_help);
 }
 
 // An option of one planner chooses it, and contradicts any other.
@@ -196,7 +196,7 @@ Bytes parse_budget_option(const std::string& text, const Trace& trace) {
 }
 
 void add_plan(CLI::App& app, Run& run) {
-  CLI::App* const command = add_command(app, "plan", summary, description, footer);
+  CLI::App* const command = add_command(app, "plan", plan_summary, plan_description, plan_footer);
   const auto arguments = std::make_shared<PlanArguments>();
   add_options(*command, *arguments);
   command->callback([arguments, &run] { run = [arguments] { return run_plan(*arguments); }; });

@@ -7,7 +7,7 @@
 namespace reprise::tools {
 namespace {
 
-constexpr const char* footer = R"(Example:
+constexpr const char* planners_footer = R"(Example:
   reprise plan step.json --budget 0.5x --planner chen-sqrt
 )";
 
@@ -21,8 +21,9 @@ int run_planners() {
 }  // namespace
 
 void add_planners(CLI::App& app, Run& run) {
-  CLI::App* const command = add_command(app, "planners", "list the planners that 'reprise plan --planner' knows",
-                                        "Prints one line for each planner: its name and what it does.", footer);
+  CLI::App* const command =
+      add_command(app, "planners", "list the planners that 'reprise plan --planner' knows",
+                  "Prints one line for each planner: its name and what it does.", planners_footer);
   command->callback([&run] { run = run_planners; });
 }
 

@@ -30,9 +30,9 @@ struct ReportArguments {
 
 constexpr const char* default_budget = "0.5x";  // where there is no curve with a knee to tell a better one
 
-constexpr const char* summary = "write an HTML report: memory over time, the curve, what happens to each tensor";
+constexpr const char* report_summary = "write an HTML report: memory over time, the curve, what happens to each tensor";
 
-constexpr const char* description =
+constexpr const char* report_description =
     "Writes one self-contained page that can be sent to anybody: memory over the step before and after, by kind; "
     "overhead against budget; the values that matter, what happens to them and why; and what would let the budget "
     "go lower.\n"
@@ -41,7 +41,7 @@ constexpr const char* description =
     "all.\n"
     "Prints the name of the page. Ctrl-C stops planning and writes the page with the results so far.";
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* report_footer = R"(Examples:
   reprise report step.json
         writes step.html, for the knee of the curve
   reprise report step.json --budget 2GiB --title "GPT, 2 GiB" --output page.html
@@ -125,7 +125,7 @@ int run_report(const ReportArguments& arguments) {
 }  // namespace
 
 void add_report(CLI::App& app, Run& run) {
-  CLI::App* const command = add_command(app, "report", summary, description, footer);
+  CLI::App* const command = add_command(app, "report", report_summary, report_description, report_footer);
   const auto arguments = std::make_shared<ReportArguments>();
   add_trace_argument(*command, arguments->file);
   command

@@ -31,9 +31,9 @@ struct RunArguments {
   std::vector<std::string> program;  // with its arguments
 };
 
-constexpr const char* summary = "run an unmodified LibTorch program inside a byte budget";
+constexpr const char* run_summary = "run an unmodified LibTorch program inside a byte budget";
 
-constexpr const char* description =
+constexpr const char* run_description =
     "Starts the program with Reprise's library loaded into it. The program itself is not changed: its operators are "
     "recorded, live bytes of LibTorch's allocator for the place where its parameters are stay within the budget, and "
     "its results stay the same, bit for bit. Steps are found automatically: a step ends when backward is done and "
@@ -48,7 +48,7 @@ constexpr const char* description =
     "REPRISE_VERIFY, REPRISE_PACK (on, off), REPRISE_SUMMARY, REPRISE_REPORT, REPRISE_TRACE, REPRISE_IF_POSSIBLE. "
     "Processes without LibTorch are left alone.";
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* run_footer = R"(Examples:
   reprise run --budget 2GiB -- ./my_trainer --epochs 10
   reprise run --budget 2GiB --report page.html -- ./my_trainer
   reprise run --budget 8GiB --device npu:0 -- ./my_trainer
@@ -275,7 +275,7 @@ int run_program(const RunArguments& arguments) {
 }  // namespace
 
 void add_run(CLI::App& app, Run& run) {
-  CLI::App* const command = add_command(app, "run", summary, description, footer);
+  CLI::App* const command = add_command(app, "run", run_summary, run_description, run_footer);
   const auto arguments = std::make_shared<RunArguments>();
   const auto only_name = std::make_shared<bool>(false);
   add_options(*command, *arguments);

@@ -10,9 +10,9 @@
 namespace reprise::tools {
 namespace {
 
-constexpr const char* summary = "train a small character-level GPT inside a byte budget";
+constexpr const char* train_summary = "train a small character-level GPT inside a byte budget";
 
-constexpr const char* description =
+constexpr const char* train_description =
     "Trains on the text of a file, or on Reprise's own documentation. Everything counts in the budget: parameters, "
     "gradients, Adam's state and activations. With --compare, the same training runs three times: plainly, inside "
     "the budget, and for a few steps with checkpoints that run the model's blocks again. A table shows the memory "
@@ -21,7 +21,7 @@ constexpr const char* description =
     "plain line is printed from time to time. Ctrl-C ends the training after the current step, and saves it if "
     "--save is given.";
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* train_footer = R"(Examples:
   reprise train --compare
   reprise train --budget 200MiB --layers 8 --steps 500 --data book.txt --save model.pt
   reprise train --budget 200MiB --layers 8 --steps 500 --data book.txt --save model.pt --resume
@@ -134,7 +134,7 @@ void add_file_options(CLI::App& command, TrainOptions& options) {
 }  // namespace
 
 void add_train_command(CLI::App& app, const std::shared_ptr<TrainOptions>& options, const std::function<void()>& use) {
-  CLI::App* const command = add_command(app, "train", summary, description, footer);
+  CLI::App* const command = add_command(app, "train", train_summary, train_description, train_footer);
   add_model_options(*command, *options);
   add_training_options(*command, *options);
   add_budget_options(*command, *options);

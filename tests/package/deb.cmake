@@ -25,7 +25,7 @@ endif()
 set(files bin/reprise share/bash-completion/completions/reprise include/reprise/reprise.h share/doc/reprise/copyright share/doc/reprise/README.md
     ${libraries}/cmake/Reprise/RepriseConfig.cmake ${libraries}/pkgconfig/reprise.pc)
 if(torch)
-  list(APPEND files include/reprise/torch/session.h ${libraries}/pkgconfig/reprise-torch.pc bin/reprise-torch
+  list(APPEND files include/reprise/torch/session.h ${libraries}/pkgconfig/reprise-torch.pc bin/reprise-torch share/reprise/documentation.txt
     ${libraries}/reprise/libreprise_preload.so ${libraries}/reprise/libreprise_live.so)
 endif()
 execute_process(COMMAND ${dpkg_deb} --contents ${package} OUTPUT_VARIABLE contents COMMAND_ERROR_IS_FATAL ANY)

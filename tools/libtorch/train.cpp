@@ -8,7 +8,6 @@
 #include <sstream>
 
 #include "interrupt.h"
-#include "libtorch/own_documentation.h"
 #include "libtorch/trainer.h"
 #include "reprise/torch/session_report.h"
 #include "reprise/trace/amount.h"
@@ -22,6 +21,13 @@ namespace {
 
 // ---- what is trained -----------------------------------------------------------------------------------------------
 
+// Reprise's documentation: beside this program where it was built, and with the data of its installation.
+std::filesystem::path own_documentation() {
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const auto built = folder / "documentation.txt";
+  return std::filesystem::exists(built) ? built : folder / REPRISE_DATA_FROM_COMMAND / "documentation.txt";
+}
+
 std::string contents(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
@@ -31,7 +37,7 @@ std::string contents(const std::filesystem::path& path) {
 }
 
 Text read_text(const TrainOptions& options) {
-  const std::string text = options.data ? contents(*options.data) : std::string(own_documentation());
+  const std::string text = contents(options.data ? *options.data : own_documentation());
   if (static_cast<std::int64_t>(text.size()) < options.context + 2) {
     throw UsageError("--data has " + std::to_string(text.size()) + " characters, but --context " +
                      std::to_string(options.context) + " needs at least " + std::to_string(options.context + 2));
