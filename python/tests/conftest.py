@@ -13,6 +13,9 @@ import os
 # Virtual machines exist that claim to have tiles, and plain torch ends with an illegal instruction there.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
+import gc
+
 import torch
 
 torch.set_num_threads(1)
+gc.freeze()  # what torch has imported is not looked at again by every gc.collect() of a test

@@ -13,6 +13,7 @@ from trained import train
 
 import reprise
 
+pytestmark = pytest.mark.slow
 long = pytest.mark.skipif(not os.environ.get("REPRISE_LONG"), reason="Inductor calls a C++ compiler, for minutes: --long")
 
 

@@ -10,9 +10,12 @@ import pytest
 import torch.distributed
 from forked import run_together
 
-pytestmark = pytest.mark.skipif(
-    not torch.distributed.is_available() or not torch.distributed.is_gloo_available(), reason="this torch has no gloo"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not torch.distributed.is_available() or not torch.distributed.is_gloo_available(), reason="this torch has no gloo"
+    ),
+]
 
 EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
 

@@ -2,6 +2,7 @@
 import pytest
 import torch
 
+pytestmark = pytest.mark.slow
 torch.set_num_threads(1)
 
 

@@ -36,6 +36,7 @@ def run(program, *arguments, timeout=120, **environment):
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [0, 3])
 def test_the_exit_code_is_kept_while_planning_is_under_way(code):
     assert run(
@@ -48,6 +49,7 @@ def test_the_exit_code_is_kept_while_planning_is_under_way(code):
     ) == (code, "", "")
 
 
+@pytest.mark.slow
 def test_the_interpreter_ends_with_a_step_and_a_graph_that_are_alive():
     assert run(
         """
@@ -59,6 +61,7 @@ def test_the_interpreter_ends_with_a_step_and_a_graph_that_are_alive():
     ) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_waiting_for_a_plan_can_be_interrupted():
     code, out, _ = run(
         """
@@ -80,6 +83,7 @@ def test_waiting_for_a_plan_can_be_interrupted():
     assert (code, out) == (0, "interrupted\n")
 
 
+@pytest.mark.slow
 def test_workers_of_a_loader_are_forked_while_a_session_plans():
     code, out, err = run(
         """
@@ -100,6 +104,7 @@ def test_workers_of_a_loader_are_forked_while_a_session_plans():
     assert (code, out) == (0, "[0, 2, 4, 6]\n" * 3), err
 
 
+@pytest.mark.slow
 def test_a_child_of_a_fork_trains_in_a_session_of_its_own():
     code, out, err = run(
         """
@@ -117,6 +122,7 @@ def test_a_child_of_a_fork_trains_in_a_session_of_its_own():
     assert (code, out) == (0, "5\n"), err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tensor", "storage", "grad_fn"])
 def test_nobody_waits_for_a_lock_of_ours_with_the_interpreter_in_hand(kind):
     code, out, err = run(
@@ -174,7 +180,12 @@ sys.exit(int(sys.argv[1]))
 
 
 @pytest.mark.parametrize(
-    "budget", [["--budget", "3.2MiB"], ["--budget", "3.2MiB", "--device", "cpu"], ["--budgets", "cpu=3.2MiB"]]
+    "budget",
+    [
+        ["--budget", "3.2MiB"],
+        pytest.param(["--budget", "3.2MiB", "--device", "cpu"], marks=pytest.mark.slow),
+        pytest.param(["--budgets", "cpu=3.2MiB"], marks=pytest.mark.slow),
+    ],
 )
 def test_a_script_that_knows_nothing_of_it_is_run_within_a_budget(tmp_path, budget):
     script = tmp_path / "train.py"
@@ -205,8 +216,8 @@ def test_a_script_that_knows_nothing_of_it_is_run_within_a_budget(tmp_path, budg
     ],
 )
 def test_wrong_words_of_the_command_are_said(words, said):
-    done = subprocess.run([sys.executable, "-m", "reprise", "run", *words], capture_output=True, text=True)
-    assert done.returncode == 2 and said in done.stderr
+    done = forked.run("import sys\nfrom reprise.__main__ import main\nsys.exit(main())", "run", *words)
+    assert done.code == 2 and said in done.errors
 
 
 def test_the_doctor_says_that_replays_are_exact():
@@ -248,6 +259,7 @@ def test_every_row_for_python_on_the_page_about_other_systems_runs():
     assert done.code == 0, done.errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, arguments", [("heat_adjoint", ["--steps", "100"]), ("accelerate_gpt", ["--steps", "2"])])
 def test_an_example_says_that_the_bits_are_the_same(name, arguments):
     if name == "accelerate_gpt":

@@ -9,6 +9,7 @@ from trained import train
 
 import reprise
 
+pytestmark = pytest.mark.slow
 pytest.importorskip("transformers", reason="the zoo is skipped: it is made of transformers, which cannot be had")
 
 sys.path.append(str(pathlib.Path(__file__).parents[2] / "benchmarks"))
