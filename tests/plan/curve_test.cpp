@@ -16,7 +16,7 @@ using testing::random_trace;
 using testing::random_training_step;
 using testing::SmallTrace;
 
-Curve quick_curve(const Trace& trace, int points = 6, std::chrono::duration<double> time_limit = 150ms) {
+Curve quick_curve(const Trace& trace, int points = 6, std::chrono::duration<double> time_limit = 60ms) {
   CurveOptions options;
   options.points = points;
   options.time_limit = time_limit;

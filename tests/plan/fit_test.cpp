@@ -28,7 +28,7 @@ Growth chain_growth() {
   return Growth({{2, chain_of_batch(2)}, {4, chain_of_batch(4)}});
 }
 
-FitOptions options_for(Bytes budget, double seconds = 1) {
+FitOptions options_for(Bytes budget, double seconds = 0.3) {
   FitOptions options;
   options.budget = budget;
   options.time_limit = std::chrono::duration<double>(seconds);

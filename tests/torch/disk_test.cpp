@@ -21,12 +21,11 @@ using testing::FileOperation;
 using testing::SmallTraining;
 using testing::Snapshot;
 using testing::snapshots;
+using testing::soon;
 using testing::TemporaryFolder;
 using testing::thrown_by;
 using testing::WatchedFiles;
 using testing::within;
-
-constexpr std::chrono::milliseconds soon(300);
 
 class Disks : public ::testing::Test {
  protected:

@@ -15,9 +15,8 @@ namespace {
 using testing::difference;
 using testing::MadePeriod;
 using testing::SmallTraining;
+using testing::soon;
 using testing::within;
-
-constexpr std::chrono::milliseconds soon(300);
 
 at::Tensor ballast(Bytes bytes) {
   return at::zeros({bytes / 4});

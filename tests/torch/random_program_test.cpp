@@ -1,8 +1,8 @@
 // Random programs give the same bits plainly and under random budgets and policies.
 //
-//   reprise_torch_tests --gtest_filter='RandomPrograms.*'                          2000 programs, seeds 0 to 1999
-//   REPRISE_PROGRAMS=100000 reprise_torch_tests --gtest_filter='RandomPrograms.*'  as many as you like
-//   REPRISE_SEED=17 reprise_torch_tests --gtest_filter='RandomPrograms.First'      exactly one, said in words
+//   reprise_torch_random_tests --gtest_filter='RandomPrograms.*'                          2000 programs, seeds 0 to
+//   1999 REPRISE_PROGRAMS=100000 reprise_torch_random_tests --gtest_filter='RandomPrograms.*'  as many as you like
+//   REPRISE_SEED=17 reprise_torch_random_tests --gtest_filter='RandomPrograms.First'      exactly one, said in words
 //
 // REPRISE_LONG=1 makes it 40000. reprise_tests_on_device has the same programs on the simulated accelerator, 100 and
 // 2000 of them. A failure says the seed and the last command, with the program made as small as it still fails.
@@ -381,7 +381,7 @@ void check(std::uint64_t seed, Count& count, bool said) {
   ADD_FAILURE() << "seed " << seed << ", " << in_words(regime) << ":\n"
                 << why << "made smaller, " << in_words(with) << ":\n"
                 << failure(smallest, with, ignored) << in_words(smallest) << "again: REPRISE_SEED=" << seed
-                << " reprise_torch_tests --gtest_filter='RandomPrograms.First'\n";
+                << " reprise_torch_random_tests --gtest_filter='RandomPrograms.First'\n";
 }
 
 std::optional<std::uint64_t> from_environment(const char* name) {

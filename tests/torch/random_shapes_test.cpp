@@ -1,7 +1,7 @@
 // Random programs whose shapes differ in every step: one session goes through all of them, and gives the same bits.
 //
-//   reprise_torch_tests --gtest_filter='RandomShapes.*'                      60 programs, seeds 0 to 59
-//   REPRISE_SEED=17 reprise_torch_tests --gtest_filter='RandomShapes.*'      exactly one
+//   reprise_torch_random_tests --gtest_filter='RandomShapes.*'                      60 programs, seeds 0 to 59
+//   REPRISE_SEED=17 reprise_torch_random_tests --gtest_filter='RandomShapes.*'      exactly one
 //
 // REPRISE_LONG=1 makes it 2000, REPRISE_PROGRAMS as many as you like.
 #include <gtest/gtest.h>

@@ -20,10 +20,9 @@ namespace {
 using testing::difference;
 using testing::options_here;
 using testing::SmallTraining;
+using testing::soon;
 using testing::TemporaryFolder;
 using testing::within;
-
-constexpr std::chrono::milliseconds soon(300);
 
 PlanResult planned(const Trace& trace, Bytes budget) {
   PlanOptions options;

@@ -14,6 +14,9 @@
 
 namespace reprise::testing {
 
+// Enough time to plan its steps.
+inline constexpr std::chrono::milliseconds soon(300);
+
 class SmallTraining {
  public:
   explicit SmallTraining(int layers = 6, std::int64_t width = 64, std::int64_t batch = 256);

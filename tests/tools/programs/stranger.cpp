@@ -39,9 +39,9 @@ void wait_for(pid_t child) {
 
 void train(bool unreached, bool threads, bool forks, bool keeps) {
   torch::manual_seed(1);
-  torch::nn::Sequential model(torch::nn::Linear(64, 512), torch::nn::GELU(), torch::nn::Dropout(0.1),
-                              torch::nn::Linear(512, 512), torch::nn::GELU(), torch::nn::Dropout(0.1),
-                              torch::nn::Linear(512, 512), torch::nn::Tanh(), torch::nn::Linear(512, 1));
+  torch::nn::Sequential model(torch::nn::Linear(64, 256), torch::nn::GELU(), torch::nn::Dropout(0.1),
+                              torch::nn::Linear(256, 256), torch::nn::GELU(), torch::nn::Dropout(0.1),
+                              torch::nn::Linear(256, 256), torch::nn::Tanh(), torch::nn::Linear(256, 1));
   torch::optim::Adam optimizer(model->parameters());
   const torch::Tensor kept = keeps ? model->forward(torch::randn({4, 64})) : torch::Tensor();
   pid_t child = -1;
@@ -50,7 +50,7 @@ void train(bool unreached, bool threads, bool forks, bool keeps) {
       std::cout.flush();
       child = fork();
     }
-    const torch::Tensor y = model->forward(torch::randn({4096, 64}));
+    const torch::Tensor y = model->forward(torch::randn({2048, 64}));
     const torch::Tensor beside = unreached ? y.sigmoid() : torch::Tensor();
     const torch::Tensor loss = y.pow(2).mean();
     optimizer.zero_grad();
