@@ -38,7 +38,7 @@ string(REGEX REPLACE "/$" "" libtorch_folder "${libtorch_folder}")
 
 # Its version, from the first of the places where versions have it; and whether it was tried: every run of ./test does that
 # with one version, and docs/versions.json has the others.
-set(libtorch_of_tests 2.13.0)  # as in scripts/prepare.sh
+set(libtorch_of_tests 2.13.0)  # as in scripts/needs.py
 foreach(header IN ITEMS torch/headeronly/version.h torch/csrc/api/include/torch/version.h)
   if(EXISTS ${libtorch_folder}/include/${header})
     file(STRINGS ${libtorch_folder}/include/${header} libtorch_version REGEX "define TORCH_VERSION_(MAJOR|MINOR|PATCH) [0-9]+")

@@ -1,5 +1,15 @@
-# What holds for every target made of our own code, and for nothing we only use: warnings and sanitizers. And what a library of
-# ours is.
+# How our own code is compiled, and what a library of ours is. A target is made of these:
+#
+#   function                       for                                    what it does
+#   reprise_own_code               every target                           warnings as errors, sanitizers, checks of debug builds
+#   reprise_unity                  libraries, command, Python module      several files as one, unless REPRISE_UNITY is off
+#   reprise_unity_tests            tests                                  the same, if REPRISE_UNITY_TESTS is on (./test)
+#   reprise_hardly_sanitized       what is around the libraries           no optimization and fewer checks under sanitizers
+#   reprise_torch_code             what includes LibTorch                 its flags, and headers that are read once for a target
+#   reprise_training_code          what includes <torch/torch.h>          no optimization, and that header read once for all targets
+#   reprise_compiled_as_a_program  libraries of such programs only        the flags of a program, so that they share that header
+#
+# reprise_unity_tests is in tests/CMakeLists.txt, the last three are in LibTorchSide.cmake.
 
 function(reprise_own_code target)
   target_compile_options(${target} PRIVATE
@@ -55,7 +65,7 @@ endfunction()
 # reprise_unity(TARGET): several files as one, if that is wanted. g++ takes each for a header then, and warns of types in it
 # that only that file knows; and, where it inlines more, of optional values that are read although they are never unset.
 function(reprise_unity target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${REPRISE_UNITY} UNITY_BUILD_BATCH_SIZE 16)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${REPRISE_UNITY} UNITY_BUILD_BATCH_SIZE 12)
   if(REPRISE_UNITY)
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage -Wno-maybe-uninitialized>)
   endif()

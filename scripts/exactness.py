@@ -1,9 +1,9 @@
 """docs/exactness.md from the tests themselves: what is compared, bit for bit, with plain LibTorch, and how.
 
-    exactness.py TESTS           writes the page; TESTS is the program reprise_torch_tests
-    exactness.py TESTS --check   fails if the page is not what it would write
+    exactness.py           writes the page, from the programs in build/release/tests that `./test torch` builds
+    exactness.py --check PROGRAM ...   fails if the page is not what it would write
 
-What is on the page is run by every ./test; a row cannot be there without its tests.
+What is on the page is run by `./test --all torch`; a row cannot be there without its tests.
 """
 
 import re
@@ -148,9 +148,10 @@ def comment_of(file: Path) -> str:
     return re.split(r"(?<=[.]) ", " ".join(lines) + " ")[0].strip().rstrip(".:")
 
 
-def tests_of(program: str) -> dict[str, set[str]]:
+def tests_of(programs: list[str]) -> dict[str, set[str]]:
     """Names by suite."""
-    listed = subprocess.run([program, "--gtest_list_tests"], check=True, capture_output=True, text=True).stdout
+    listed = "".join(subprocess.run([program, "--gtest_list_tests"], check=True, capture_output=True, text=True).stdout
+                     for program in programs)
     suites, suite = {}, None
     for line in listed.splitlines():
         if line.startswith("  "):
@@ -168,8 +169,8 @@ def traps_of(file: Path) -> dict[str, str]:
     return {name: (reason.findall(body) or [""])[0] for name, body in zip(parts[::2], parts[1::2])}
 
 
-def page(program: str) -> str:
-    suites = tests_of(program)
+def page(programs: list[str]) -> str:
+    suites = tests_of(programs)
     text = INTRODUCTION
     listed = set()
     for file in sorted((ROOT / "tests/torch").glob("*_traps_test.cpp")):
@@ -195,11 +196,10 @@ def page(program: str) -> str:
 
 
 def main() -> None:
-    text = page(sys.argv[1])
-    if "--check" not in sys.argv:
-        PAGE.write_text(text)
-    elif not PAGE.exists() or PAGE.read_text() != text:
-        sys.exit("docs/exactness.md is out of date: python3 scripts/exactness.py build/release/tests/reprise_torch_tests")
+    if sys.argv[1:2] != ["--check"]:
+        PAGE.write_text(page(sorted((ROOT / "build/release/tests").glob("reprise_torch_*_tests"))))
+    elif not PAGE.exists() or PAGE.read_text() != page(sys.argv[2:]):
+        sys.exit("docs/exactness.md is out of date: python3 scripts/exactness.py writes it")
 
 
 main()

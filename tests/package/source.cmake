@@ -9,7 +9,7 @@ step(${cpack} --config ${build}/CPackSourceConfig.cmake -B ${work}/archive)
 file(ARCHIVE_EXTRACT INPUT ${work}/archive/reprise-${version}.tar.gz DESTINATION ${work})
 set(source ${work}/reprise-${version})
 
-foreach(file IN ITEMS run test bench CMakeLists.txt CMakePresets.json README.md LICENSE scripts/prepare.sh .clang-format
+foreach(file IN ITEMS run test bench CMakeLists.txt CMakePresets.json README.md LICENSE scripts/needs.py .clang-format
     include/reprise/reprise.h src/torch/session.cpp tests/package/source.cmake)
   if(NOT EXISTS ${source}/${file})
     message(FATAL_ERROR "the archive does not have ${file}. It has what git knows: was it added?")

@@ -242,40 +242,6 @@ TEST_F(Preloaded, AnEnvironmentWithMemoryOfTheHostBelowTheCpuIsRefusedBeforeTheP
   refused({"REPRISE_HOST=1024", "REPRISE_BUDGETS=cpu=1GiB"}, "option host.bytes is 1024, and no accelerator is named");
 }
 
-#ifdef REPRISE_PROGRAM_TRAINER_ON_DEVICE
-
-TEST(PreloadedOnADevice, UsesMemoryOfTheHostBelowIt) {
-  const Outcome plain = run_program({REPRISE_PROGRAM_TRAINER_ON_DEVICE, "0"});
-  ASSERT_EQ(plain.code, 0) << plain.err;
-  const auto summary_of = [&](const std::vector<std::string>& options) {
-    std::vector<std::string> words = {"run", "--summary", "json"};
-    words.insert(words.end(), options.begin(), options.end());
-    words.insert(words.end(), {"--", REPRISE_PROGRAM_TRAINER_ON_DEVICE, "7"});
-    const Outcome outcome = run_command(words);
-    EXPECT_EQ(outcome.code, 7) << outcome.err;
-    EXPECT_EQ(outcome.out, plain.out);
-    return nlohmann::json::parse(outcome.err);
-  };
-  const Bytes budget = summary_of({"--device", "sim:0"}).at("peak_bytes").get<Bytes>() * 6 / 10;
-  const Bytes host = 16 << 20;
-  for (const std::vector<std::string>& named :
-       {std::vector<std::string>{"--budget", std::to_string(budget), "--device", "sim:0"},
-        {"--budgets", "cpu=1GiB,sim:0=" + std::to_string(budget)}}) {
-    std::vector<std::string> options = named;
-    options.insert(options.end(), {"--host", std::to_string(host)});
-    const auto summary = summary_of(options);
-    EXPECT_GT(summary.at("host_put_last_step_bytes"), 0) << summary;
-    EXPECT_GT(summary.at("host_got_last_step_bytes"), 0);
-    EXPECT_LE(summary.at("host_peak_bytes"), host);
-    const auto& places = summary.at("places");
-    EXPECT_EQ(places.back().at("device"), "sim:0");
-    EXPECT_LE(places.back().at("peak_bytes"), budget);
-    EXPECT_EQ(summary.at("before_meter_bytes"), 0) << "parameters of the device are in the budget";
-  }
-}
-
-#endif
-
 TEST_F(Preloaded, AnEnvironmentThatMakesNoSenseEndsTheProgramUnlessItMayRunUntouched) {
   const std::string library = run_command({"run", "--library"}).out;
   const std::string preload = "LD_PRELOAD=" + library.substr(0, library.find('\n'));

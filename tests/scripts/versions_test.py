@@ -12,10 +12,11 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import cuda_packages  # noqa: E402
+import needs  # noqa: E402
 import versions_page  # noqa: E402
 
 
@@ -143,9 +144,8 @@ class TorchOfAnInterpreter(unittest.TestCase):
 
 class DefaultVersion(unittest.TestCase):
     def test_is_the_same_in_the_scripts_and_in_cmake(self):
-        scripts, cmake = ((ROOT / file).read_text() for file in ("scripts/prepare.sh", "cmake/LibTorchSide.cmake"))
-        self.assertEqual(re.search(r"^torch_version=(\S+)$", scripts, re.MULTILINE).group(1),
-                         re.search(r"^set\(libtorch_of_tests (\S+)\)", cmake, re.MULTILINE).group(1))
+        cmake = (ROOT / "cmake/LibTorchSide.cmake").read_text()
+        self.assertEqual(needs.PYPI["torch"].version, re.search(r"^set\(libtorch_of_tests (\S+)\)", cmake, re.MULTILINE).group(1))
 
 
 class Conditions(unittest.TestCase):
