@@ -29,11 +29,12 @@ def run_logged(log: Path, *commands: list) -> None:
 
 
 def configure(name: str, options: tuple[str, ...], torch: LibTorch | None, preset: str = "") -> None:
-    """Configures build/NAME unless it is configured with these options on. The build itself sees later changes of CMake files."""
+    """Configures build/NAME unless it is configured with these options on, or, where one has a value ("NAME:STRING=..."), with
+    that. The build itself sees later changes of CMake files."""
     folder = BUILD / name
     cache, stamp = folder / "CMakeCache.txt", folder / "configured"
     cached = cache.read_text().splitlines() if cache.exists() else []
-    settings = [f"{option}:BOOL=ON" for option in options]
+    settings = [option if "=" in option else f"{option}:BOOL=ON" for option in options]
     if torch:
         settings += ["REPRISE_TORCH:BOOL=ON", f"Torch_DIR:PATH={torch.folder}/share/cmake/Torch"]
     elif "REPRISE_TORCH:BOOL=ON" in cached:
