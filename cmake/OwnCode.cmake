@@ -65,7 +65,7 @@ endfunction()
 # reprise_unity(TARGET): several files as one, if that is wanted. g++ takes each for a header then, and warns of types in it
 # that only that file knows; and, where it inlines more, of optional values that are read although they are never unset.
 function(reprise_unity target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${REPRISE_UNITY} UNITY_BUILD_BATCH_SIZE 12)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${REPRISE_UNITY} UNITY_BUILD_BATCH_SIZE 16)
   if(REPRISE_UNITY)
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage -Wno-maybe-uninitialized>)
   endif()
