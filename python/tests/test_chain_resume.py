@@ -79,3 +79,43 @@ def test_a_pass_goes_on_after_every_kill_with_the_same_bits(form, tmp_path):
         other.forward(start())
     other.clear()
     assert not other.resume()
+
+
+@pytest.mark.parametrize("form", ["array", "fields"])
+@pytest.mark.parametrize("codec", [None, "zstd", "exact", "small", "bits"])
+def test_a_pass_is_resumed_whatever_codec_it_was_kept_with(codec, form, tmp_path):
+    """States of more than a megabyte, which are coded."""
+
+    def forward(k, x):
+        calls.append(k)
+        for array in [x] if form == "array" else x.values():
+            array += 0.01 * np.sin(array)
+
+    def run():
+        calls.clear()
+        chain = reprise.Chain(20, forward, lambda k, x, g: g, kind="in_place", codec=codec, schedule=schedule.every(4))
+        chain.use_disk(tmp_path, keep=True)
+        found = chain.resume()
+        u = np.linspace(0, 1, 200_000)
+        y = chain.forward(u if form == "array" else {"u": u, "v": np.zeros(200_000)})
+        return found, y if form == "array" else y["u"], list(calls)
+
+    calls: list[int] = []
+    found, y, first = run()
+    assert not found and len(first) == 20
+    found, again, second = run()
+    assert found.forward == 20 and second == [] and same(again, y)
+
+
+def test_a_pass_of_another_codec_is_named_and_can_be_cleared(tmp_path):
+    def chain(codec):
+        made = reprise.Chain(4, lambda k, x: x + 1, lambda k, x, g: g, codec=codec, schedule=schedule.everything())
+        made.use_disk(tmp_path, keep=True)
+        return made
+
+    chain("zstd").forward(np.zeros(200_000))
+    other = chain("bits")
+    with pytest.raises(reprise.DiskError, match="codec 'zstd, by fields' made it"):
+        other.resume()
+    other.clear()
+    assert not other.resume()

@@ -44,7 +44,7 @@ Bytes KeptPass::seed_bytes() {
 
 std::optional<KeptPass::Found> KeptPass::look() const {
   const DiskTier& tier = *tiers_.next().disk;
-  Store store({.memory = 0, .disk = tier, .files = tiers_.next().files});
+  Store store({.memory = 0, .disk = tier, .codec = tiers_.next().codec, .files = tiers_.next().files});
   const std::string folder = (tier.folder / "reprise-kept").string();
   Found found;
   for (const std::string& key : store.keys()) {
@@ -115,7 +115,8 @@ void KeptPass::put(const Key& key, const ArrayView& array, const Codec* codec) {
 bool KeptPass::put_now(const Key& key, const ArrayView& array, const Codec* codec) {
   const Bytes before = store_->contains(key) ? file_bytes(key) : 0;
   try {
-    if (store_->put(key, array, PutOptions{.codec = codec}) != PutResult::stored) return false;
+    const PutOptions options{.codec = codec ? codec : &reprise::codec("exact")};
+    if (store_->put(key, array, options) != PutResult::stored) return false;
   } catch (const DoesNotFit&) {
     return false;
   }
@@ -174,9 +175,13 @@ void KeptPass::finish() {
 }
 
 void KeptPass::clear() {
-  Store& store = tiers_.kept_store(0, false);
-  store.erase("pass");  // first: without it the rest is nothing, should this be the end of the process
-  store.clear();
+  try {
+    Store& store = tiers_.kept_store(0, false);
+    store.erase("pass");  // first: without it the rest is nothing, should this be the end of the process
+    store.clear();
+  } catch (const DiskError&) {  // what is damaged, or made by a codec that is not here, can still be removed
+    tiers_.remove_kept();
+  }
   states_.clear();
   gradients_.clear();
   bytes_ = 0;

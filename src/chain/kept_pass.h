@@ -77,7 +77,7 @@ class KeptPass {
   void clear();
 
  private:
-  void put(const Key&, const ArrayView&, const Codec* = nullptr);
+  void put(const Key&, const ArrayView&, const Codec* = nullptr);  // null: exact
   [[nodiscard]] bool put_now(const Key&, const ArrayView&, const Codec*);
   void erase(const Key&);
   [[nodiscard]] Bytes file_bytes(const Key&) const;

@@ -77,6 +77,7 @@ Store& StateTiers::store(StateTier tier, Bytes first) {
                                                  .disk = used_.disk,
                                                  .remember = remember::all(),
                                                  .give_up = keeps() ? GiveUp::nothing : GiveUp::oldest,
+                                                 .codec = used_.codec,
                                                  .files = used_.files});
   }
   return *existing(tier);
@@ -153,6 +154,11 @@ void StateTiers::close_kept() noexcept {
   } catch (const Error&) {  // what could not be written is done again
   }
   disk_.reset();
+}
+
+void StateTiers::remove_kept() {
+  disk_.reset();
+  Disk(used_.files ? *used_.files : FileSystem::machine(), used_.disk->folder, true).remove_kept();
 }
 
 void StateTiers::clear() noexcept {

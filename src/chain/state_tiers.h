@@ -71,6 +71,8 @@ class StateTiers {
   [[nodiscard]] bool keeps() const { return used_.disk && used_.disk->keep; }
   [[nodiscard]] bool disk_is_limited() const { return used_.disk && used_.disk->budget < largest_bytes; }
   [[nodiscard]] Store& kept_store(Bytes first, bool waits);
+  // Removes what it has in its folder, whether or not that can be read.
+  void remove_kept();
   // Ends that store, so that the folder can be looked at.
   void close_kept() noexcept;
 

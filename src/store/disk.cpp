@@ -326,14 +326,13 @@ Disk::Found look_at(FileSystem& files, const fs::path& path, std::uint64_t seria
 
 }  // namespace
 
-std::vector<Disk::Found> Disk::found() {
-  std::vector<Found> result;
+template <class Visit>
+void Disk::visit_kept(const Visit& visit) {
   const fs::path& folder = folder_->path();
-  fs::path file = folder;
   try {
     for (const FolderEntry& entry : files_.list(folder)) {
       if (entry.name == lock_name) continue;
-      file = folder / entry.name;
+      const fs::path file = folder / entry.name;
       const std::string_view name = entry.name;
       const std::string_view suffix = name.ends_with(file_suffix) ? file_suffix : part_suffix;
       std::uint64_t serial = 0;
@@ -342,18 +341,29 @@ std::vector<Disk::Found> Disk::found() {
       if (entry.is_folder || !name.ends_with(suffix) || error != std::errc() || parsed != end) {
         refuse_kept(file, "no store has put it there");
       }
-      next_serial_ = std::max<std::uint64_t>(next_serial_, serial + 1);
-      if (suffix == part_suffix) {
-        files_.remove_file(file);
-      } else {
-        result.push_back(look_at(files_, file, serial));
-      }
+      visit(file, serial, suffix == file_suffix);
     }
   } catch (const FileError& error) {
     throw DiskError(fmt::format("[store] option disk: {}", error.what()));
   }
+}
+
+std::vector<Disk::Found> Disk::found() {
+  std::vector<Found> result;
+  visit_kept([&](const fs::path& file, std::uint64_t serial, bool is_whole) {
+    next_serial_ = std::max<std::uint64_t>(next_serial_, serial + 1);
+    if (is_whole) {
+      result.push_back(look_at(files_, file, serial));
+    } else {
+      files_.remove_file(file);
+    }
+  });
   std::ranges::sort(result, {}, &Found::serial);
   return result;
+}
+
+void Disk::remove_kept() {
+  visit_kept([&](const fs::path& file, std::uint64_t, bool) { files_.remove_file(file); });
 }
 
 std::shared_ptr<DiskFile> Disk::adopt(const Found& found, Reservation room) {

@@ -123,6 +123,8 @@ class REPRISE_EXPORT Disk {
   // Returns what is in the folder that is kept, oldest first, and removes files that were not written completely.
   // Throws DiskError with the name of a file that is damaged, or that is no store's.
   [[nodiscard]] std::vector<Found> found();
+  // Removes all of that without looking inside. Throws DiskError with the name of a file that is no store's.
+  void remove_kept();
   // Takes over such a file.
   [[nodiscard]] std::shared_ptr<DiskFile> adopt(const Found&, Reservation room);
 
@@ -138,6 +140,9 @@ class REPRISE_EXPORT Disk {
 
  private:
   friend class DiskFile;
+  // Calls visit(path, serial number, whether it was written completely) for each file of the folder that is kept.
+  template <class Visit>
+  void visit_kept(const Visit&);
   struct Leftover {
     std::shared_ptr<const DiskFolder> folder;
     std::filesystem::path path;

@@ -115,9 +115,13 @@ std::shared_ptr<StoredValue> kept_value(std::span<const std::byte> description, 
     if (elements_of(value->shape) * bytes_of(value->element) != static_cast<std::uint64_t>(value->plain_bytes)) {
       refuse("its description is damaged (sizes)");
     }
-    value->codec = own && own->name() == codec ? own : &reprise::codec(codec);
   } catch (const BadOption& error) {
     refuse(error.what());
+  }
+  try {
+    value->codec = own && own->name() == codec ? own : &reprise::codec(codec);
+  } catch (const BadOption&) {
+    refuse(fmt::format("codec '{}' made it, which is neither the one that was given nor one of the library's", codec));
   }
   value->bytes = static_cast<Bytes>(coded_bytes);
   return value;

@@ -23,9 +23,9 @@ Remember every(std::uint64_t n) {
 Remember every_key(std::uint64_t n) {
   if (n == 0) throw BadOption("[store] remember::every_key(0): has to be at least 1");
   return [n](const Offer& offer) {
-    std::uint64_t number = 0;
+    std::uint64_t number = 0;  // without its sign
     const char* const end = offer.key.data() + offer.key.size();
-    const auto [parsed, error] = std::from_chars(offer.key.data(), end, number);
+    const auto [parsed, error] = std::from_chars(offer.key.data() + offer.key.starts_with('-'), end, number);
     if (error != std::errc() || parsed != end) {
       throw BadOption("[store] value \"" + offer.key + "\": remember::every_key needs keys that are whole numbers");
     }

@@ -1,6 +1,7 @@
 // Passes that outlive their process: killed at any moment, they end with the same bits.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -35,17 +36,35 @@ namespace fs = std::filesystem;
 const Numbers input = some_numbers(16, 1), seed = some_numbers(16, 2);
 constexpr int layers = 30;
 
+// A codec of the caller's.
+class Mine : public Codec {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "mine"; }
+  [[nodiscard]] std::string_view summary() const override { return "every byte, turned over"; }
+  [[nodiscard]] bool exact() const override { return true; }
+  [[nodiscard]] std::optional<std::size_t> room(const ArrayView& array) const override { return array.bytes(); }
+  [[nodiscard]] std::optional<std::size_t> encode(const ArrayView& array, std::span<std::byte> room) const override {
+    std::ranges::transform(array.data(), room.begin(), std::bit_not());
+    return array.bytes();
+  }
+  void decode(std::span<const std::byte> coded, Element, std::span<std::byte> out) const override {
+    std::ranges::transform(coded, out.begin(), std::bit_not());
+  }
+};
+const Mine mine;
+
 struct Way {
   const char* name;
   std::function<SchedulePointer()> schedule;
-  const char* codec = nullptr;
+  const Codec* codec = nullptr;
 };
 std::vector<Way> ways() {
   return {{"every", [] { return schedule::every(7); }},
-          {"slots", [] { return schedule::slots(4); }, "zstd"},
+          {"slots", [] { return schedule::slots(4); }, &codec("zstd")},
+          {"slots with a codec of the caller's", [] { return schedule::slots(4); }, &mine},
           {"disk", [] { return schedule::memory_and_disk({.memory_slots = 2, .disk_slots = 5}); }},
           {"online", [] { return schedule::online(3); }},
-          {"everything", [] { return schedule::everything(); }, "exact"}};
+          {"everything", [] { return schedule::everything(); }, &codec("exact")}};
 }
 
 // The program that is killed: the same every time.
@@ -58,7 +77,7 @@ struct Program {
   [[nodiscard]] Chain<Numbers> chain() const {
     auto made = toy.chain(layers);
     made.schedule(way.schedule());
-    if (way.codec) made.codec(codec(way.codec));
+    if (way.codec) made.codec(*way.codec);
     made.disk({.folder = folder.path(), .keep = true}, std::nullopt, files);
     return made;
   }
@@ -291,6 +310,43 @@ TEST(ChainResume, ADamagedOrForeignFolderIsAnErrorWithTheNameOfTheFile) {
     store.put("weights", input);
   }
   expect_chain_error([&] { (void)other.resume(); }, "\"weights\", which is no chain's");
+}
+
+TEST(ChainResume, APassWhoseCodecIsNotThereIsAnErrorThatNamesItAndCanBeCleared) {
+  const TemporaryFolder folder;
+  const Toy toy;
+  const auto plain = toy.plain(first_layers(layers), input, seed);
+  {
+    auto chain = toy.chain(layers);
+    chain.codec(mine);
+    chain.disk({.folder = folder.path(), .keep = true});
+    (void)chain.forward(input);
+  }
+  auto without = toy.chain(layers);
+  without.disk({.folder = folder.path(), .keep = true});
+  expect_contains(message_of<DiskError>([&] { (void)without.resume(); }), "codec 'mine' made it");
+  without.clear();
+  EXPECT_FALSE(without.resume().found);
+  EXPECT_EQ(without.forward(input), plain.result);
+  EXPECT_EQ(without.backward(seed), plain.gradient);
+}
+
+TEST(ChainResume, APassThatIsDamagedCanBeCleared) {
+  const TemporaryFolder folder;
+  const Toy toy;
+  {
+    auto chain = toy.chain(layers);
+    chain.disk({.folder = folder.path(), .keep = true});
+    (void)chain.forward(input);
+  }
+  for (const auto& entry : fs::directory_iterator(folder.path() / "reprise-kept")) {
+    if (entry.path().extension() == ".value") fs::resize_file(entry.path(), 40);
+  }
+  auto chain = toy.chain(layers);
+  chain.disk({.folder = folder.path(), .keep = true});
+  EXPECT_THROW((void)chain.resume(), DiskError);
+  chain.clear();
+  EXPECT_FALSE(chain.resume().found);
 }
 
 // Its input is its result. Each operation of the file system in turn is the last one of a process.

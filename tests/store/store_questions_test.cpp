@@ -24,14 +24,15 @@ using testing::with_memory;
 TEST(Store, RemembersEveryNthByItsKeyOrByTheOrderOfThePuts) {
   Store by_key({.remember = remember::every_key(2)}), by_order({.remember = remember::every(2)});
   std::vector<int> kept_by_key, kept_by_order;
-  for (const int id : {1, 2, 4, 5}) {
+  for (const int id : {1, 2, -4, 4, 5, -7}) {
     if (by_key.put(id, numbers(1)) == PutResult::stored) kept_by_key.push_back(id);
     if (by_order.put(id, numbers(1)) == PutResult::stored) kept_by_order.push_back(id);
   }
-  EXPECT_EQ(kept_by_key, (std::vector{2, 4}));
-  EXPECT_EQ(kept_by_order, (std::vector{1, 4}));
+  EXPECT_EQ(kept_by_key, (std::vector{2, -4, 4}));
+  EXPECT_EQ(kept_by_order, (std::vector{1, -4, 5}));
   EXPECT_THROW((void)remember::every_key(0), BadOption);
   expect_contains(message_of<BadOption>([&] { by_key.put("layer 2", numbers(1)); }), "\"layer 2\"");
+  EXPECT_THROW(by_key.put("-", numbers(1)), BadOption);
 }
 
 TEST(Store, SaysWhyAValueThatWasOfferedIsNotThere) {
