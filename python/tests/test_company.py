@@ -6,6 +6,9 @@ import models
 import pytest
 import torch
 from torch import nn
+from torch._higher_order_ops import scan
+from torch._higher_order_ops.map import map as higher_order_map
+from torch.nn.attention.flex_attention import flex_attention
 from torch.utils.checkpoint import checkpoint
 from trained import train
 
@@ -162,3 +165,114 @@ def test_tensors_that_are_not_plain(function):
         assert torch.equal(one, other)
     if function is subclass:
         assert kept(session)["saved tensors that are not plain"]["bytes"] > 0
+
+
+# ---- what torch dispatches in Python, and what batches a backward ----------------------------------------------------
+
+SESSIONS = {"no budget": {}, "a budget": {"budget": "8GiB"}, "everything forgotten": {"forget_everything": True}}
+
+
+def leaf(*shape):
+    torch.manual_seed(0)
+    return torch.randn(*shape, requires_grad=True)
+
+
+def cond():
+    x = leaf(4)
+    torch.cond(x.sum() > 0, lambda a: a.sin(), lambda a: a.cos(), (x,)).sum().backward()
+    return x.grad
+
+
+def mapped():
+    x = leaf(3, 4)
+    higher_order_map(lambda a, b: (a * b).sin(), x, x.detach()[0].clone()).sum().backward()
+    return x.grad
+
+
+def scanned():
+    x = leaf(3, 4)
+    scan(lambda carried, a: (carried + a, (carried * a).sin()), torch.zeros(4), x)[1].sum().backward()
+    return x.grad
+
+
+def attended():
+    with torch.no_grad():
+        x = leaf(1, 2, 128, 16).detach()
+        return flex_attention(x, x, x)
+
+
+def cond_in_a_hook():
+    x = leaf(4)
+    y = x.sin()
+    y.register_hook(lambda g: torch.cond(g.sum() > 0, lambda a: a * 2, lambda a: a * 3, (g,)))
+    y.sum().backward()
+    return x.grad
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("options", SESSIONS.values(), ids=SESSIONS)
+@pytest.mark.parametrize("run", [cond, mapped, scanned, attended, cond_in_a_hook])
+def test_higher_order_operators(run, options):
+    plain = run()
+    with reprise.Session(**options).step():
+        assert torch.equal(run(), plain)
+
+
+def test_a_higher_order_operator_that_is_made_after_the_import():
+    class Twice(torch._ops.HigherOrderOperator):
+        def __init__(self):
+            super().__init__("twice_of_reprises_tests")
+
+        def __call__(self, x):
+            return super().__call__(x)
+
+    twice = Twice()
+    twice.py_impl(torch._C.DispatchKey.AutogradCPU)(lambda x: x * 2)
+    with reprise.Session().step():
+        assert twice(torch.ones(3)).sum() == 6
+
+
+def noisy(x):
+    for _ in range(8):
+        x = (x * torch.randn_like(x)).sin()
+    return x.pow(2).sum(1)
+
+
+def batched(x):
+    x.requires_grad_()
+    y = noisy(x)
+    return torch.autograd.grad(y, x, torch.eye(y.numel()), is_grads_batched=True)[0]
+
+
+def vmapped(x, randomness="error"):
+    x.requires_grad_()
+    y = noisy(x)
+    gradient = torch.vmap(lambda v: torch.autograd.grad(y, x, v, retain_graph=True)[0], randomness=randomness)
+    return gradient(torch.eye(y.numel()))
+
+
+def vmapped_with_randomness(x):
+    return vmapped(x, "different")
+
+
+def jacobian(x):
+    return torch.autograd.functional.jacobian(noisy, x, vectorize=True)
+
+
+@pytest.mark.parametrize("options", [{"forget_everything": True}, {"budget": 0}], ids=["everything forgotten", "a budget"])
+@pytest.mark.parametrize("run", [batched, vmapped, vmapped_with_randomness, jacobian])
+def test_a_batched_backward_that_has_to_draw_again(run, options):
+    """The replay is about plain values, whatever batches what asked for it."""
+
+    def result(session):
+        torch.manual_seed(0)
+        x = torch.linspace(0.1, 3, 1 << 16).view(2, -1)
+        with session.step() if session else contextlib.nullcontext():
+            return run(x)
+
+    plain = result(None)
+    session = reprise.Session(**options)
+    if "budget" in options:
+        session.budget = reprise.live_bytes() + (4 << 20)
+    assert torch.equal(result(session), plain)
+    assert session.summary()["replays"] > 0

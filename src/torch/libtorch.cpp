@@ -28,12 +28,12 @@ class Unseen {
   Unseen()
       : autograd_(c10::autograd_dispatch_keyset_with_ADInplaceOrView),
         autocast_(c10::autocast_dispatch_keyset),
-        python_(c10::python_ks),
+        modes_(keys_of_modes),
         ours_(c10::DispatchKeySet({key_of_draws, key_of_writes})),
         recording_(false) {}
 
  private:
-  const c10::impl::ExcludeDispatchKeyGuard autograd_, autocast_, python_, ours_;
+  const c10::impl::ExcludeDispatchKeyGuard autograd_, autocast_, modes_, ours_;
   const at::RecordFunctionGuard recording_;
 };
 

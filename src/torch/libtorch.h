@@ -118,6 +118,14 @@ inline void default_type(at::ScalarType type) {
 inline constexpr c10::DispatchKey key_of_draws = c10::DispatchKey::Fake;
 inline constexpr c10::DispatchKey key_of_writes = c10::DispatchKey::TESTING_ONLY_GenericMode;
 
+// Keys of the thread's modes that count or change operators: Python's, vmap's, functorch's and functionalization.
+inline constexpr c10::DispatchKeySet keys_of_modes =
+    c10::python_ks |
+    c10::DispatchKeySet({c10::DispatchKey::VmapMode, c10::DispatchKey::FuncTorchVmapMode, c10::DispatchKey::Batched,
+                         c10::DispatchKey::FuncTorchDynamicLayerFrontMode,
+                         c10::DispatchKey::FuncTorchDynamicLayerBackMode, c10::DispatchKey::FuncTorchBatched,
+                         c10::DispatchKey::FuncTorchGradWrapper, c10::DispatchKey::Functionalize});
+
 // The state of a generator, without a tensor: of LibTorch's own for the CPU, or of an accelerator's, which is a seed
 // and how far it has gone.
 struct CpuRandomState {

@@ -10,15 +10,16 @@
 namespace reprise::internal {
 namespace {
 
-// Operators run as they did below autograd and autocast, and are not recorded. Python's modes, which count or change
-// operators, have seen this one already.
+// Operators run as they did below autograd and autocast, and are not recorded. Modes of the thread, which count or
+// change operators, have seen this one already, or are about whatever asked for the replay (a batched backward, a
+// tracer).
 class BelowAutograd {
  public:
   BelowAutograd()
       : autograd_(c10::autograd_dispatch_keyset_with_ADInplaceOrView),
         autocast_(c10::autocast_dispatch_keyset),
         writes_(libtorch::key_of_writes),
-        modes_(c10::python_ks),
+        modes_(libtorch::keys_of_modes),
         recording_(false) {}
 
  private:
