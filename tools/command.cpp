@@ -73,13 +73,28 @@ void print_out(const std::string& text) {
   }
 }
 
-void require_writable(const std::filesystem::path& path) {
+namespace {
+
+bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other) {
+  std::error_code missing;
+  const auto status = std::filesystem::status(one, missing);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return false;  // as /dev/null
+  if (std::filesystem::equivalent(one, other, missing)) return true;
+  return std::filesystem::weakly_canonical(one, missing) == std::filesystem::weakly_canonical(other, missing);
+}
+
+}  // namespace
+
+void require_writable(const std::filesystem::path& path, const std::vector<std::filesystem::path>& others) {
   const auto refuse = [&](const char* reason) {
     throw UsageError(fmt::format("{}: cannot be written: {}", path.string(), reason));
   };
   std::error_code ignored;
   if (path.empty()) throw UsageError("--output is empty, but has to name a file");
   if (std::filesystem::is_directory(path, ignored)) refuse("it is a folder");
+  for (const std::filesystem::path& other : others) {
+    if (is_same_file(path, other)) refuse("the same command reads or writes that file for something else");
+  }
   if (std::filesystem::exists(path, ignored)) {
     if (access(path.c_str(), W_OK) != 0) refuse(std::strerror(errno));
     return;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "reprise/trace/trace.h"
 
@@ -63,8 +64,9 @@ void add_time_limit(CLI::App& command, double& seconds, const std::string& descr
 // To stdout. Throws UsageError if it does not arrive there.
 void print_out(const std::string& text);
 
-// Found out before planning, so that nobody waits for a result that cannot be saved. Does not touch the file.
-void require_writable(const std::filesystem::path& path);
+// Throws UsageError if a file cannot be written, or is one of the others that the command reads or writes. Called
+// before planning, so that no one waits for a result that cannot be saved. Does not touch the file.
+void require_writable(const std::filesystem::path& path, const std::vector<std::filesystem::path>& others);
 // Calls `write`, which writes the file; throws UsageError if it cannot be done.
 void save(const std::function<void()>& write);
 

@@ -55,7 +55,7 @@ int run_curve(const CurveArguments& arguments) {
   CurveOptions options;
   options.points = arguments.points;
   options.time_limit = std::chrono::duration<double>(arguments.time_limit);
-  if (arguments.output) require_writable(*arguments.output);
+  if (arguments.output) require_writable(*arguments.output, {arguments.file});
 
   const Curve curve = curve_with_progress(trace, options);
   if (arguments.output) save([&] { write_text(*arguments.output, to_svg(curve, trace.name)); });

@@ -109,7 +109,10 @@ int run_fit(const FitArguments& arguments) {
   options.at_most = arguments.at_most;
   options.time_limit = std::chrono::duration<double>(arguments.time_limit);
   const Growth growth = growth_of(arguments);
-  if (arguments.output) require_writable(*arguments.output);
+  if (arguments.output) {
+    require_writable(*arguments.output,
+                     {arguments.first, arguments.second, arguments.third.value_or(arguments.second)});
+  }
 
   options.cancel = cancel_on_interrupt();
   Fit fit;

@@ -60,7 +60,7 @@ int run_inspect(const InspectArguments& arguments) {
   if (arguments.plan && !arguments.perfetto) throw UsageError("PLAN is for --perfetto FILE, which is missing");
   const Trace trace = load_trace(arguments.file);
   if (arguments.perfetto) {
-    require_writable(*arguments.perfetto);
+    require_writable(*arguments.perfetto, {arguments.file, arguments.plan.value_or(arguments.file)});
     write_timeline(arguments, trace);
   }
   const Inspection inspection = inspect(trace);

@@ -21,7 +21,11 @@ namespace reprise::tools {
     if (equals == std::string::npos || equals == 0) {
       throw BadOption("'" + one + "' is not DEVICE=AMOUNT, as in cuda:0=8GiB,cpu=2GiB");
     }
-    all.emplace_back(one.substr(0, equals), parse_bytes(one.substr(equals + 1)));
+    const std::string device = one.substr(0, equals);
+    for (const auto& [name, bytes] : all) {
+      if (name == device) throw BadOption("'" + device + "' has two budgets");
+    }
+    all.emplace_back(device, parse_bytes(one.substr(equals + 1)));
     begin = end + 1;
   }
   return all;

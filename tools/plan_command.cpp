@@ -160,7 +160,7 @@ PlanOptions options_of(const PlanArguments& arguments, const Trace& trace) {
 int run_plan(const PlanArguments& arguments) {
   const Trace trace = load_trace(arguments.file);
   const PlanOptions options = options_of(arguments, trace);
-  if (arguments.output) require_writable(*arguments.output);
+  if (arguments.output) require_writable(*arguments.output, {arguments.file});
 
   const PlanResult result = plan_with_progress(trace, options);
   const bool saved = arguments.output && result.has_plan();

@@ -2,7 +2,9 @@
 
 #include <elf.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <array>
@@ -51,6 +53,37 @@ Headers read_headers(const std::filesystem::path& program) {
     return {Headers::Kind::dynamic, loader};
   }
   return {Headers::Kind::fixed, {}};
+}
+
+// Returns whether a program has a section of this name, as those have that Reprise is linked into.
+bool has_section(const std::filesystem::path& program, std::string_view name) {
+  std::ifstream file(program, std::ios::binary);
+  const auto read_at = [&](std::uint64_t offset, void* to, std::size_t bytes) {
+    file.seekg(static_cast<std::streamoff>(offset));
+    file.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
+  };
+  Elf64_Ehdr header{};
+  read_at(0, &header, sizeof header);
+  if (!file || header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shstrndx >= header.e_shnum) return false;
+  std::vector<Elf64_Shdr> sections(header.e_shnum);
+  read_at(header.e_shoff, sections.data(), sections.size() * sizeof(Elf64_Shdr));
+  std::string found(name.size() + 1, ' ');
+  for (const Elf64_Shdr& section : sections) {
+    if (!file) return false;
+    read_at(sections[header.e_shstrndx].sh_offset + section.sh_name, found.data(), found.size());
+    if (std::string_view(found.c_str()) == name) return true;
+    file.clear();  // the last name may be shorter than this one
+  }
+  return false;
+}
+
+// Returns whether the system starts a program with rights that its caller does not have: LD_PRELOAD is ignored then.
+bool gains_rights(const std::filesystem::path& program) {
+  struct stat info {};
+  if (stat(program.c_str(), &info) != 0) return false;
+  if ((info.st_mode & S_ISUID) != 0 && info.st_uid != getuid()) return true;
+  if ((info.st_mode & S_ISGID) != 0 && info.st_gid != getgid()) return true;
+  return getuid() != 0 && getxattr(program.c_str(), "security.capability", nullptr, 0) > 0;
 }
 
 // ---- what the loader says ----
@@ -123,6 +156,12 @@ std::optional<std::string> obstacle(const std::filesystem::path& program, const 
           program.string());
     case Headers::Kind::dynamic: break;
   }
+  if (gains_rights(program)) {
+    return fmt::format(
+        "{} is started with rights of its own (setuid, setgid or file capabilities), so the system loads nothing into "
+        "it: run it as its owner, or use a reprise::Session in it",
+        program.string());
+  }
   const std::string loaded = output_of({headers.loader, "--list", program.string()}, {});
   const std::string libtorch = line_with(loaded, {"libtorch_cpu.so"});
   if (libtorch.empty()) return fmt::format("{} is not linked to LibTorch (libtorch_cpu.so)", program.string());
@@ -131,6 +170,9 @@ std::optional<std::string> obstacle(const std::filesystem::path& program, const 
         "{} is linked to LibTorch, but the system does not find it: {}; LD_LIBRARY_PATH can say where "
         "it is",
         program.string(), libtorch);
+  }
+  if (has_section(program, "reprise_linked") || !line_with(loaded, {"libreprise_torch.so"}).empty()) {
+    return fmt::format("{} has Reprise linked in: give the budget to its reprise::Session", program.string());
   }
   // The loader binds every symbol, as it would do at the start, and tells what is missing.
   const std::string bound = output_of({program.string()}, {"LD_PRELOAD=" + library.string(),

@@ -91,8 +91,9 @@ int run_report(const ReportArguments& arguments) {
   if (arguments.plan && arguments.budget) throw UsageError("--budget is for making a plan, but PLAN is one already");
   const Trace trace = load_trace(arguments.file);
   const std::filesystem::path output = arguments.output.value_or(arguments.file.stem().string() + ".html");
-  require_writable(output);
-  if (arguments.picture) require_writable(*arguments.picture);
+  const std::filesystem::path plan_file = arguments.plan.value_or(arguments.file);
+  require_writable(output, {arguments.file, plan_file});
+  if (arguments.picture) require_writable(*arguments.picture, {arguments.file, plan_file, output});
   if (arguments.budget) static_cast<void>(parse_budget_option(*arguments.budget, trace));  // before anybody waits
 
   std::optional<Curve> curve;

@@ -254,9 +254,8 @@ int run_program(const RunArguments& arguments) {
   check_bytes("--host", arguments.host);
   check_places(arguments);
   check_tiers(arguments);
-  for (const auto& file : {arguments.report, arguments.trace}) {
-    if (!file.empty()) require_writable(file);
-  }
+  if (!arguments.report.empty()) require_writable(arguments.report, {});
+  if (!arguments.trace.empty()) require_writable(arguments.trace, {arguments.report});
   const std::string& name = arguments.program.front();
   const auto program = find_program(name);
   if (!program) {

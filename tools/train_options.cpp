@@ -159,8 +159,12 @@ void check_options(const TrainOptions& options) {
   } catch (const BadOption& error) {
     throw UsageError(fmt::format("--budget: {}", error.what()));
   }
+  std::vector<std::filesystem::path> others;
+  if (options.data) others.push_back(*options.data);
   for (const auto& file : {options.save, options.metrics, options.report, options.trace}) {
-    if (file) require_writable(*file);
+    if (!file) continue;
+    require_writable(*file, others);
+    others.push_back(*file);
   }
 }
 

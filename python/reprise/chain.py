@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from . import _core, arguments, states
+from .handles import Handle
 from .planning import Plan, Trace, bytes_of
 from .schedule import Schedule, whole
 
@@ -55,7 +56,7 @@ class Resumed(NamedTuple):
         return self.found
 
 
-class Chain:
+class Chain(Handle):
     """A sequence of layers, or steps of time, that runs forward and backward, and remembers only some of its states.
 
     `forward(k, state)` makes the state after layer k from the state before it. `backward(k, state, gradient)` gets the
@@ -375,7 +376,7 @@ class Chain:
         return _core.Functions(self._forward, self._backward, told)
 
 
-class ChainLoop:
+class ChainLoop(Handle):
     """Goes through a chain one layer at a time, if your program has the loop over the layers.
 
         loop = reprise.ChainLoop(chain)

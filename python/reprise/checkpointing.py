@@ -82,7 +82,9 @@ def checkpoint_sequential(
     It takes what `torch.utils.checkpoint.checkpoint_sequential` takes; see `checkpoint` for what differs.
     """
     del use_reentrant, preserve_rng_state
-    if isinstance(functions, torch.nn.Module):
+    if isinstance(functions, (torch.nn.Sequential, torch.nn.ModuleList)):
+        parts = list(functions)  # and not children(), which has a repeated module once
+    elif isinstance(functions, torch.nn.Module):
         parts = list(functions.children())
     else:
         parts = list(arguments.need(functions, Sequence, "[checkpoint_sequential] functions", "a Sequential or a list"))

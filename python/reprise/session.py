@@ -15,15 +15,18 @@ import torch
 
 from . import _core, arguments, distributed
 from .errors import BudgetError
+from .handles import Handle
 from .planning import Curve, Fit, Plan, Trace, bytes_of, curve
 
 T = TypeVar("T")
+
+_warns_of_uncounted = True
 
 Verify = Literal["never", "first_time", "always"]
 Policy = Mapping[str, str] | Sequence[str]
 
 
-class Step:
+class Step(Handle):
     """One step of a session, from `with session.step():`. Everything inside stays within the budget, bit for bit.
 
     Steps of one thread do not overlap, and a step ends on the thread that began it.
@@ -83,7 +86,7 @@ class Step:
             self._thread = None
 
 
-class Session:
+class Session(Handle):
     """Trains any model inside a hard byte budget.
 
         session = reprise.Session(budget="2GiB")
@@ -367,6 +370,8 @@ class Session:
 
     def _close(self, *, failed: bool) -> None:
         self._core.close()
+        if _warns_of_uncounted and self.budget is not None:
+            self._warn_of_uncounted()
         if self._share is None or failed or not self.enabled:
             return
         # The first step of most optimizers is not the largest: their state comes with it.
@@ -374,6 +379,19 @@ class Session:
         if self._plain_steps == 2:
             self._core.set_budget(_core.parse_budget(self._share, self.summary()["peak_last_step_bytes"]), "")
             self._share = None
+
+
+    def _warn_of_uncounted(self) -> None:
+        """After the first step with a budget: once in a process."""
+        global _warns_of_uncounted
+        _warns_of_uncounted = False
+        if uncounted := self.summary()["before_meter_bytes"]:
+            warnings.warn(
+                f"{_core.format_bytes(uncounted)} of tensors that this step used are not in the budget, because they were "
+                "there before reprise was imported: import reprise before the model is built",
+                RuntimeWarning,
+                stacklevel=4,
+            )
 
 
 class Largest:

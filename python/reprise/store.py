@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, arguments
+from .handles import Handle
 from .planning import bytes_of
 from .schedule import whole
 from .states import NUMBERS
@@ -78,7 +79,7 @@ class remember:
         return Rule(_core.remember_costly(arguments.real(threshold, "[store] threshold")), f"costly({threshold})")
 
 
-class Store:
+class Store(Handle):
     """Keeps arrays by key, in memory and on disk, each within a hard budget in bytes.
 
     A value is kept in the form that a codec makes. Two rules decide: `remember` chooses which values are kept at all, and

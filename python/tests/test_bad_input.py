@@ -1,4 +1,6 @@
 """Arguments that make no sense: an exception that names the argument and says what it must be, and everything works on."""
+import copy
+import pickle
 import threading
 import warnings
 
@@ -177,3 +179,20 @@ def test_a_session_has_one_step_at_a_time_on_any_thread():
         x.exp().sum().backward()
     with shared.step():
         pass
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: reprise.Session(),
+        lambda: reprise.Session().step(),
+        lambda: reprise.Store("1MiB"),
+        lambda: reprise.Chain(3, lambda k, s: s, lambda k, s, g: g),
+        lambda: reprise.ChainLoop(reprise.Chain(3, lambda k, s: s, lambda k, s, g: g)),
+    ],
+    ids=["session", "step", "store", "chain", "loop"],
+)
+def test_what_has_no_copy_says_so_instead_of_being_an_alias(made, copied):
+    with pytest.raises(TypeError, match="cannot be copied or pickled: make another one"):
+        copied(made())

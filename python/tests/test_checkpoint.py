@@ -99,6 +99,19 @@ def test_a_sequence_in_segments(segments):
     assert same(run(lambda model, x: reprise.checkpoint_sequential(model, segments, x)), plain)
 
 
+@pytest.mark.parametrize("container", [nn.ModuleList, lambda parts: nn.Sequential(*parts), list])
+@pytest.mark.parametrize("segments", [1, 2, 4])
+def test_a_module_that_is_repeated_runs_as_often_as_it_is_there(container, segments):
+    torch.manual_seed(0)
+    act = nn.Tanh()
+    parts = [nn.Linear(8, 8), act, nn.Linear(8, 8), act]
+    x = torch.randn(4, 8, requires_grad=True)
+    expected = x
+    for part in parts:
+        expected = part(expected)
+    assert torch.equal(reprise.checkpoint_sequential(container(parts), segments, x), expected)
+
+
 def test_a_wrong_number_of_segments_is_a_value_error():
     with pytest.raises(ValueError, match="from 1 to the 2 functions"):
         reprise.checkpoint_sequential(nn.Sequential(nn.ReLU(), nn.ReLU()), 3, torch.zeros(1))

@@ -162,6 +162,33 @@ def test_nobody_waits_for_a_lock_of_ours_with_the_interpreter_in_hand(kind):
     assert (code, out) == (0, "no deadlock\n"), err
 
 
+@pytest.mark.parametrize("late", [True, False])
+def test_a_model_from_before_the_import_is_a_warning_with_its_bytes(late):
+    """Once, and only if there is a budget."""
+    program = """
+import warnings
+import torch
+{early}
+model = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.Tanh(), torch.nn.Linear(512, 512))
+import reprise
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for budget in (None, "64MiB", "64MiB"):
+        session = reprise.Session(budget)
+        for _ in range(2):
+            with session.step():
+                model(torch.randn(8, 512)).pow(2).mean().backward()
+for warning in caught:
+    print(warning.category.__name__, warning.message)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program.format(early="" if late else "import reprise")], capture_output=True, text=True
+    )
+    said = "RuntimeWarning 2.00 MiB of tensors that this step used are not in the budget"
+    assert done.returncode == 0, done.stderr
+    assert [line.startswith(said) for line in done.stdout.splitlines()] == ([True] if late else [])
+
+
 SCRIPT = """
 import sys
 import torch

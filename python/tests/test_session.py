@@ -507,3 +507,19 @@ def test_a_fraction_of_memory():
     assert 0 < reprise.fraction_of_memory(0.25) < reprise.fraction_of_memory(1.0)
     with pytest.raises(ValueError):
         reprise.fraction_of_memory(2)
+
+
+@pytest.mark.parametrize("budget", [None, "1GiB"])
+def test_a_trace_has_the_bytes_of_the_last_steps(budget):
+    """Those of the optimizer's state, too, which the first step did not have yet."""
+    model = torch.nn.Sequential(*(torch.nn.Linear(256, 256) for _ in range(6)))
+    optimizer = torch.optim.Adam(model.parameters())
+    session = reprise.Session(budget)
+    for _ in range(8):
+        with session.step():
+            optimizer.zero_grad()
+            model(torch.randn(64, 256)).pow(2).mean().backward()
+            optimizer.step()
+        session.wait_for_plan()
+    peak = session.summary()["peak_last_step_bytes"]  # with a little that the optimizer's step has for itself
+    assert abs(session.trace().peak - peak) < 0.1 * peak

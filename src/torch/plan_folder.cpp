@@ -69,6 +69,17 @@ void write_whole(const std::filesystem::path& file, Write&& write) try {
 
 }  // namespace
 
+void require_plan_folder(const std::filesystem::path& folder) {
+  const auto refuse = [&](const std::string& why) {
+    throw BadOption("[session] option plans is '" + folder.string() + "': " + why);
+  };
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored)) refuse(error ? error.message() : "it is no folder");
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) refuse("files cannot be written to it");
+}
+
 std::optional<Plan> read_from_folder(const std::filesystem::path& folder, const Trace& trace, Bytes budget) {
   if (folder.empty()) return std::nullopt;
   const std::filesystem::path file = file_for(folder, trace, budget);

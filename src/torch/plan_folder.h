@@ -13,6 +13,9 @@ namespace reprise::internal {
 // A plan that is valid for this trace and keeps to this budget; none if there is none, or no folder.
 [[nodiscard]] std::optional<Plan> read_from_folder(const std::filesystem::path& folder, const Trace&, Bytes budget);
 
+// Makes the folder, if it is not there. Throws BadOption if files cannot be written to it.
+void require_plan_folder(const std::filesystem::path& folder);
+
 // Does nothing without a folder. A file appears whole or not at all. Throws Error if it cannot be written.
 void write_to_folder(const std::filesystem::path& folder, const Trace&, const Plan&);
 

@@ -72,7 +72,11 @@ PeriodPlan plan_period(const Period& known, const OfferedTiers& tiers, PlanOptio
       result.simulation = simulate(bridge.trace(), *stored);
     } else {
       result = make_plan_with_slack(bridge.trace(), options);
-      if (result.has_plan()) write_to_folder(folder, bridge.trace(), result.plan);
+      try {
+        if (result.has_plan()) write_to_folder(folder, bridge.trace(), result.plan);
+      } catch (const Error& error) {  // it can be followed all the same
+        outcome.not_written = error.what();
+      }
     }
     if (result.has_plan()) {
       outcome.script = bridge.script(result.plan, simulate(bridge.trace(), result.plan), result.gap());
@@ -203,6 +207,7 @@ void PlanningJobs::plan(const std::shared_ptr<Period>& period, Bytes budget, dou
 // False: it follows no other plan than before. Where it has one, it goes on with it: the meter is the limit.
 bool PlanningJobs::take(Period& period, PeriodPlan outcome) {
   const PlanResult& result = outcome.result;
+  if (!outcome.not_written.empty()) rules_->counters().diverged(outcome.not_written);
   if (result.keep_everything_peak > 0) period.kept_peak = result.keep_everything_peak;
   if (!outcome.failure.empty()) {
     rules_->counters().diverged("a trace could not be planned: " + outcome.failure);

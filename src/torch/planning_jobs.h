@@ -20,6 +20,7 @@ struct PeriodPlan {
   std::shared_ptr<const Script> script;  // if there is a plan
   std::string floor_set_by;              // if there is none
   std::string failure;                   // of planning itself
+  std::string not_written;               // why the plan is not in the folder; empty: it is, or there is none
 };
 
 // A plan that is in the folder is taken from there, and one that is made is written there; empty: neither. Not under

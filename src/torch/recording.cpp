@@ -40,8 +40,8 @@ Recording::Recording(std::shared_ptr<Rules> rules, std::shared_ptr<Period> follo
   }
   expected_ = expected;
   take_plan();
-  const bool will_be_planned = rules_->budget() != no_limit && !period_->costs_settled();
-  journal_.measure(period_->costs, period_->wants_costs(), plan_.has_value() || will_be_planned);
+  const bool may_be_planned = !period_->costs_settled();  // for this budget, or by who asks for the trace
+  journal_.measure(period_->costs, period_->wants_costs(), plan_.has_value() || may_be_planned);
   if (const auto device = rules_->accelerator(); device && journal_.measuring()) journal_.measure_late(*device);
 }
 

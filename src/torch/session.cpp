@@ -10,6 +10,7 @@
 #include "torch/memory.h"
 #include "torch/meter.h"
 #include "torch/place.h"
+#include "torch/plan_folder.h"
 #include "torch/planning.h"
 #include "torch/process.h"
 #include "torch/steps.h"
@@ -18,6 +19,9 @@
 
 namespace reprise {
 using namespace internal;
+
+// A section by which `reprise run` sees that a program has Reprise linked in.
+[[gnu::used, gnu::section("reprise_linked")]] constinit const char linked_into_this_program = 1;
 
 // ---- step ----------------------------------------------------------------------------------------------------------
 
@@ -65,6 +69,7 @@ Session::Session(SessionOptions options) {
                     ": it must not be negative");
   }
   check_host(options);
+  if (!options.plans.empty()) require_plan_folder(options.plans);
   meter::keep_heap();
   process().planning().prepare();
   state_ = std::make_shared<SessionState>(std::move(options));

@@ -127,6 +127,7 @@ bool SessionState::would_record() const {
 }
 
 bool SessionState::begin_step() {
+  is_new_ = false;
   const bool recorded = would_record();
   since_recorded_ = recorded ? 0 : since_recorded_ + 1;
   rules_->budgets(has_place() ? budgets_ : std::vector<Bytes>{no_limit});

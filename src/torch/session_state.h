@@ -49,6 +49,8 @@ class SessionState final : public Source {
   // False: the step need not be recorded. Without a budget nothing is forgotten, and once a trace is known, most are
   // not.
   [[nodiscard]] bool begin_step();
+  // True until a step has begun.
+  [[nodiscard]] bool is_new() const { return is_new_; }
   void end_step(double seconds);
 
   // ---- periods ----
@@ -90,6 +92,7 @@ class SessionState final : public Source {
   Periods periods_;
   DiskTotals disk_before_;  // when the last step began
   HostTotals host_before_;  // likewise
+  bool is_new_ = true;
   int since_recorded_ = 0;  // steps that ran plainly, since the last one that was recorded
   int side_by_side_ = 1;    // the most steps that were open at once lately
   int since_so_many_ = 0;   // steps since there were so many

@@ -1,5 +1,7 @@
 #include "torch/steps.h"
 
+#include <malloc.h>
+
 #include <utility>
 
 #include "torch/arbiter.h"
@@ -16,11 +18,13 @@ void open_step(const std::shared_ptr<SessionState>& session) {
   ThreadState& here = this_thread();
   session->look_for_place();
   session->look_at_places();
-  bool recorded = false;
+  bool recorded = false, is_first_within_budget = false;
   {
     const Arbiter lock;
+    is_first_within_budget = session->is_new() && session->budget() != no_limit;
     recorded = session->begin_step();
   }
+  if (is_first_within_budget) malloc_trim(0);  // what was freed before the session would be resident beside its budget
   here.step = session.get();
   here.seeks_place = session->has_place() ? SeeksPlace::no : SeeksPlace::from_start;
   if (recorded) {

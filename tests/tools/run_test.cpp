@@ -1,6 +1,7 @@
 // reprise run: programs that know nothing of Reprise, under a budget.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -45,6 +46,7 @@ TEST(RunUsage, RefusesBudgetsThatAreNone) {
   refused({"--budgets", "2GiB"}, "--budgets: '2GiB' is not DEVICE=AMOUNT");
   refused({"--budgets", "cpu=2GiB,=1GiB"}, "'=1GiB' is not DEVICE=AMOUNT");
   refused({"--budgets", "cpu=2GiB,cuda:0=much"}, "'much'");
+  refused({"--budgets", "cpu=2GiB,cpu=1GiB"}, "'cpu' has two budgets");
   refused({"--budgets", "cpu=2GiB", "--budget", "1GiB"}, "instead of --budget and --device");
   refused({"--budgets", "cpu=2GiB", "--device", "cpu"}, "instead of --budget and --device");
 }
@@ -144,6 +146,32 @@ TEST(RunRefuses, ALibTorchThatSaysItIsOfAnotherVersion) {
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.out, "");
   EXPECT_NE(outcome.err.find("it is 9.9.9, and Reprise was built for"), std::string::npos) << outcome.err;
+}
+
+TEST(RunRefuses, AProgramThatHasRepriseLinkedIn) {
+  const std::string program = REPRISE_COMMAND "-torch";
+  const Outcome refused = run_command({"run", "--budget", "1GiB", "--", program, "--version"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_EQ(refused.out, "");
+  EXPECT_NE(refused.err.find("has Reprise linked in"), std::string::npos) << refused.err;
+  const Outcome untouched = run_command({"run", "--budget", "1GiB", "--if-possible", "--", program, "--version"});
+  EXPECT_EQ(untouched.code, 0) << untouched.err;
+}
+
+TEST(RunRefuses, AProgramThatIsStartedWithRightsOfItsOwn) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make a program of another owner";
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path program = folder / "trainer";
+  std::filesystem::copy_file(REPRISE_PROGRAM_TRAINER, program);
+  constexpr uid_t nobody = 65534;
+  for (const mode_t right : {S_ISUID, S_ISGID}) {
+    ASSERT_EQ(chown(program.c_str(), nobody, nobody), 0);
+    ASSERT_EQ(chmod(program.c_str(), 0755 | right), 0);
+    const Outcome refused = run_command({"run", "--budget", "1MiB", "--", program.string(), "0"});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_EQ(refused.out, "");
+    EXPECT_NE(refused.err.find("is started with rights of its own"), std::string::npos) << refused.err;
+  }
 }
 
 TEST(RunRefuses, AScript) {

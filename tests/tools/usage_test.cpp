@@ -1,6 +1,7 @@
 // Wrong usage and bad input: exit code 2, one line on stderr that says what is wrong, nothing on stdout.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -110,6 +111,29 @@ TEST_F(Usage, HelpOfPlanExplainsEveryOptionAndExitCode) {
         "--moves N", "--seed N", "--output FILE", "--json", "smallest_feasible_bytes", "Exit codes:", "Examples:"}) {
     EXPECT_NE(help.find(part), std::string::npos) << part;
   }
+}
+
+// A trace may be hours of measuring: no option replaces a file that the same command reads, whatever it is called.
+TEST_F(Usage, NoOutputReplacesAnInputOrAnotherOutput) {
+  const auto contents = [&] {
+    std::ostringstream text;
+    text << std::ifstream(file_).rdbuf();
+    return text.str();
+  };
+  const std::string before = contents(), other = (folder_ / "." / "step.json").string(),
+                    link = (folder_ / "link.json").string(), page = (folder_ / "page.html").string();
+  std::filesystem::create_symlink(file_, link);
+  const std::string words = "the same command reads or writes that file for something else";
+  for (const std::string& output : {file_, other, link}) {
+    expect_refused({"plan", file_, "--budget", "0.8x", "--output", output}, words);
+    expect_refused({"curve", file_, "--output", output}, words);
+    expect_refused({"inspect", file_, "--perfetto", output}, words);
+    expect_refused({"report", file_, "--budget", "0.8x", "--output", output}, words);
+    expect_refused({"report", file_, "--budget", "0.8x", "--output", page, "--picture", output}, words);
+  }
+  expect_refused({"report", file_, "--budget", "0.8x", "--output", page, "--picture", page}, words);
+  EXPECT_EQ(contents(), before);
+  EXPECT_EQ(run_command({"inspect", file_, "--perfetto", "/dev/null"}).code, 0);
 }
 
 TEST_F(Usage, TheVersionIsTold) {

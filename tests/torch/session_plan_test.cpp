@@ -362,5 +362,29 @@ TEST(SessionPlans, ThatAreDamagedAreIgnored) {
   EXPECT_TRUE(follows(session, training));
 }
 
+TEST(SessionPlans, AFolderThatCannotBeWrittenIsRefusedAtOnce) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "file") << "no folder";
+  for (const char* name : {"file", "file/below"}) {
+    try {
+      const Session session(kept_in(folder / name, 1 << 20));
+      ADD_FAILURE() << name;
+    } catch (const BadOption& error) {
+      EXPECT_NE(std::string(error.what()).find("option plans is '"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(SessionPlans, APlanThatCannotBeWrittenIsFollowedAllTheSame) {
+  const TemporaryFolder folder;
+  SmallTraining training;
+  Session session(kept_in(folder / "plans", training.budget(0.6)));
+  std::filesystem::remove(folder / "plans");
+  std::ofstream(folder / "plans") << "no folder any more";
+  EXPECT_TRUE(follows(session, training));
+  ASSERT_FALSE(session.summary().last_divergences.empty());
+  EXPECT_NE(session.summary().last_divergences.back().why.find("option plans"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace reprise
