@@ -382,7 +382,7 @@ def test_cuda(choice: str, run: Run) -> None:
             raise Failure(f"LibTorch in {torch.folder} has no CUDA")
         cuda = Path(os.environ.get("CUDA_PATH", "/usr/local/cuda"))
         if not any(torch.folder.parent.glob("nvidia/*/include/crt/host_defines.h")) and not (cuda / "include/crt/host_defines.h").exists():
-            home = next(parent for parent in torch.folder.parents if parent.name.startswith("libtorch-"))
+            home = Path(str(torch.folder).partition("/lib/python3")[0])  # its environment
             needs.attempt("cuda-headers", "installing the headers of CUDA's runtime beside it", lambda log: needs.pip_install(
                 home, log, "--no-deps", "nvidia-cuda-runtime", "nvidia-cuda-crt"))
     name = f"libtorch-{torch.version}"

@@ -163,9 +163,9 @@ TEST(RunRefuses, AProgramThatIsStartedWithRightsOfItsOwn) {
   const testing::TemporaryFolder folder;
   const std::filesystem::path program = folder / "trainer";
   std::filesystem::copy_file(REPRISE_PROGRAM_TRAINER, program);
-  constexpr uid_t nobody = 65534;
+  constexpr uid_t another_user = 65534;
   for (const mode_t right : {S_ISUID, S_ISGID}) {
-    ASSERT_EQ(chown(program.c_str(), nobody, nobody), 0);
+    ASSERT_EQ(chown(program.c_str(), another_user, another_user), 0);
     ASSERT_EQ(chmod(program.c_str(), 0755 | right), 0);
     const Outcome refused = run_command({"run", "--budget", "1MiB", "--", program.string(), "0"});
     EXPECT_EQ(refused.code, 2);
