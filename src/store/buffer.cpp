@@ -22,6 +22,7 @@ Buffer::Buffer(Reservation reserved) : room(std::move(reserved)) {
     tell(-room.bytes());
     throw std::bad_alloc();
   }
+  room.hold();
 }
 
 Buffer::Buffer(Buffer&& other) noexcept : room(std::move(other.room)), memory_(std::exchange(other.memory_, nullptr)) {}

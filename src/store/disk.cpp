@@ -208,6 +208,7 @@ Reservation DiskFile::release(const std::string& key) {
       disk_.files_.remove_file(path_);
     } catch (const FileError& error) {
       room.settle();  // these do not come back by themselves
+      room.hold();    // at least a part of the file is there
       const std::lock_guard lock(disk_.mutex_);
       disk_.leftovers_.push_back({folder_, path_, std::move(room)});
       throw disk_error(key, error.what());
@@ -261,6 +262,7 @@ std::shared_ptr<DiskFile> Disk::write(const std::string& key, std::span<const st
       files_.rename_file(file->path_, path);
       file->path_ = path;
     }
+    file->room.hold();
   } catch (const FileError& error) {
     throw disk_error(key, error.what());
   }
@@ -370,6 +372,7 @@ std::shared_ptr<DiskFile> Disk::adopt(const Found& found, Reservation room) {
   auto file = std::make_shared<DiskFile>(*this, folder_, found.serial, std::move(room));
   file->description_ = found.description;
   file->exists_ = true;
+  file->room.hold();
   return file;
 }
 

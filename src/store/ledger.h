@@ -6,6 +6,9 @@
 // this tier, either give them back or settle them. So whoever lacks room may wait while there are loose ones, and has
 // no reason to wait when there are none.
 //
+// Reserved bytes are held once they are really there: memory is allocated, a file is written. Only what is held counts
+// for the peak.
+//
 // The lock in here is held for a few instructions and never while another one is taken: everything here may be called,
 // and reservations may end, with or without a lock of the store's.
 #pragma once
@@ -33,7 +36,9 @@ class REPRISE_EXPORT Reservation {
 
   [[nodiscard]] Bytes bytes() const { return bytes_; }
   void shrink(Bytes);          // gives the rest back
-  void absorb(Reservation&&);  // of the same ledger
+  void absorb(Reservation&&);  // of the same ledger; what it was for is not there any more
+  // Says that the bytes are there, until they are given back.
+  void hold();
 
   // What they are already stays as it is.
   void settle();
@@ -46,10 +51,12 @@ class REPRISE_EXPORT Reservation {
   friend class Ledger;
   Reservation(Ledger& ledger, Bytes bytes) : ledger_(&ledger), bytes_(bytes) {}
   void give_back();
+  [[nodiscard]] Bytes held(Bytes of) const { return held_ ? of : 0; }
 
   Ledger* ledger_ = nullptr;
   Bytes bytes_ = 0;
   bool loose_ = true;
+  bool held_ = false;
 };
 
 class REPRISE_EXPORT Ledger {
@@ -61,8 +68,9 @@ class REPRISE_EXPORT Ledger {
   [[nodiscard]] bool fits(Bytes) const;
 
   [[nodiscard]] Bytes budget() const { return budget_; }
-  [[nodiscard]] Bytes used() const;
-  [[nodiscard]] Bytes peak() const;
+  [[nodiscard]] Bytes used() const;  // reserved
+  [[nodiscard]] Bytes held() const;  // of these
+  [[nodiscard]] Bytes peak() const;  // the most ever held
   void reset_peak();
 
   // What changes with everything that may make room.
@@ -85,12 +93,14 @@ class REPRISE_EXPORT Ledger {
 
  private:
   friend class Reservation;
-  void change(Bytes bytes, int loose);  // takes these off
+  void change(Bytes bytes, int loose, Bytes held);  // takes these off
+  void hold(Bytes);
 
   const Bytes budget_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   Bytes used_ = 0;
+  Bytes held_ = 0;
   Bytes peak_ = 0;
   Version version_;
   std::int64_t loose_ = 0;  // reservations

@@ -125,9 +125,9 @@ StoreStatistics StoreState::statistics() const {
   statistics.gets = statistics.hits + statistics.misses;
   statistics.in_memory = tier(TierKind::memory).count;
   statistics.on_disk = tier(TierKind::disk).count;
-  statistics.bytes = ledger(TierKind::memory).used();
+  statistics.bytes = ledger(TierKind::memory).held();
   statistics.peak_bytes = ledger(TierKind::memory).peak();
-  statistics.disk_bytes = ledger(TierKind::disk).used();
+  statistics.disk_bytes = ledger(TierKind::disk).held();
   statistics.peak_disk_bytes = ledger(TierKind::disk).peak();
   return statistics;
 }

@@ -236,6 +236,26 @@ TEST(StoreDisk, GivesBackTheBytesOfAFileThatCouldNotBeWritten) {
   EXPECT_TRUE(on_disk(store, "a"));
 }
 
+TEST(StoreDisk, HasAPeakOfTheFilesThatWereThereAndNotOfThoseThatCouldNotBeWritten) {
+  const TemporaryFolder folder;
+  WatchedFiles files;
+  Store store(with_disk(folder.path(), 0, &files));
+  for (const FileOperation kind : {FileOperation::create, FileOperation::write, FileOperation::close}) {
+    fail_next(files, kind, ENOSPC);
+    EXPECT_THROW(store.put("a", numbers(10)), DiskError);
+    EXPECT_EQ(store.statistics().peak_disk_bytes, 0);
+  }
+  store.put("a", numbers(10));
+  fail_next(files, FileOperation::write, ENOSPC);
+  EXPECT_THROW(store.put("b", numbers(10)), DiskError);
+  EXPECT_EQ(store.statistics().peak_disk_bytes, file_of_ten);
+  store.put("b", numbers(10));
+  store.erase("a");
+  EXPECT_EQ(store.statistics().disk_bytes, file_of_ten);
+  EXPECT_EQ(store.statistics().peak_disk_bytes, 2 * file_of_ten);
+  EXPECT_EQ(files.peak(), 2 * file_of_ten);
+}
+
 TEST(StoreDisk, SurvivesADiskThatIsReallyFull) {
   // A limit on the size of files is the one kind of full disk that every machine has: some of a write succeeds first.
   const TemporaryFolder folder;

@@ -113,8 +113,10 @@ struct StoreOptions {
   std::optional<DiskTier> disk = {};  // empty: values that leave memory are forgotten
   Remember remember = remember::all();
   GiveUp give_up = GiveUp::oldest;
-  const Codec* codec = nullptr;  // null: exact. Values that it cannot code are kept exactly
-  FileSystem* files = nullptr;   // null: the machine's; for tests
+  // Null: exact. A value is kept exactly if the codec cannot code it, or if Codec::room() for it, which is counted
+  // while it is coded, is more than `memory`: zstd's is some 30 KB to 600 KB more than the value.
+  const Codec* codec = nullptr;
+  FileSystem* files = nullptr;  // null: the machine's; for tests
 };
 
 // ---- results --------------------------------------------------------------------------------------------------------
