@@ -229,7 +229,10 @@ class Chain(Handle):
             folder: has to exist. The chain makes a folder of its own in it, and removes that in the end.
             budget: the most bytes on disk.
             keep: True: the pass outlives the process, see `resume`.
-            transit: bytes of memory for states on their way; default: four times the first state.
+            transit: bytes of memory for states on their way; default: as much as four states like the first take, one of
+                which is being coded. A state that takes more than that to be coded is written as it is; so are all
+                states with `keep` and a schedule that limits memory. `store_statistics("disk")["kept_exactly"]` counts
+                them.
         """
         self._core.set_disk(
             arguments.path(folder, "[chain] the folder of the disk"),

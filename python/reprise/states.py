@@ -7,6 +7,7 @@ the numbers in it.
 from __future__ import annotations
 
 import json
+import struct
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,18 @@ def _is_known(dtype: np.dtype[Any]) -> bool:
     return dtype.isnative and dtype.name in NUMBERS
 
 
+def _bytes_of_int(value: int) -> int:
+    """Returns 8 for an int of 64 bits, and a multiple of it for a larger one."""
+    return 8 * (value.bit_length() // 64 + 1)
+
+
 def _bytes_of_number(value: object) -> int:
     """Returns the bytes of something that is no container and no array."""
     if isinstance(value, np.generic) and _is_known(value.dtype):
         return int(value.nbytes)
-    if value is None or type(value) in (bool, int, float):
+    if type(value) is int:
+        return _bytes_of_int(value)
+    if value is None or type(value) in (bool, float):
         return 8
     if type(value) is complex:
         return 16
@@ -114,7 +122,8 @@ def copy_into(state: Any, spare: Any) -> Any:
 
 
 def take_apart(state: Any) -> tuple[list[np.ndarray[Any, Any]], bytes]:
-    """Returns the arrays of a state, each contiguous, and a description of the rest."""
+    """Returns the arrays of a state, each contiguous, and a description of the rest. A number has as many bytes in it as
+    any other of its type, so that the size of a state does not depend on how far a program has counted."""
     arrays: list[np.ndarray[Any, Any]] = []
 
     def one(part: Any) -> Any:
@@ -130,10 +139,14 @@ def take_apart(state: Any) -> tuple[list[np.ndarray[Any, Any]], bytes]:
             return ["dict", [[name, one(each)] for name, each in part.items()]]
         if isinstance(part, np.generic):
             return ["scalar", part.dtype.name, part.tobytes().hex()]
+        if kind is bool:
+            return ["bool", int(part)]
+        if kind is int:
+            return ["int", part.to_bytes(_bytes_of_int(part), "little", signed=True).hex()]
         if kind is float:
-            return ["float", part.hex()]
+            return ["float", struct.pack("<d", part).hex()]
         if kind is complex:
-            return ["complex", part.real.hex(), part.imag.hex()]
+            return ["complex", struct.pack("<2d", part.real, part.imag).hex()]
         return ["plain", part]
 
     description = one(state)
@@ -162,10 +175,14 @@ def put_together(description: bytes, memory: np.ndarray[Any, Any], step: int) ->
             return {name: one(each) for name, each in rest[0]}
         if kind == "scalar":
             return np.frombuffer(bytes.fromhex(rest[1]), rest[0])[0]
+        if kind == "bool":
+            return bool(rest[0])
+        if kind == "int":
+            return int.from_bytes(bytes.fromhex(rest[0]), "little", signed=True)
         if kind == "float":
-            return float.fromhex(rest[0])
+            return struct.unpack("<d", bytes.fromhex(rest[0]))[0]
         if kind == "complex":
-            return complex(float.fromhex(rest[0]), float.fromhex(rest[1]))
+            return complex(*struct.unpack("<2d", bytes.fromhex(rest[0])))
         return rest[0]
 
     return one(json.loads(description))

@@ -43,11 +43,57 @@ def test_a_state_of_several_fields(name, codec, tmp_path):
 
 
 @pytest.mark.parametrize(
+    "numbers",
+    [
+        (0, 7, -1, 10**18, 1 - 2**63, 2**63 - 1),
+        (0.0, 1.0, -1e-300, float("inf"), float("nan"), 0.1),
+        (0j, -1e-300 + 1e300j),
+        (True, False),
+    ],
+    ids=["int", "float", "complex", "bool"],
+)
+def test_numbers_of_one_type_are_of_one_size_on_disk(numbers, tmp_path):
+    def disk_bytes(number):
+        chain = reprise.Chain(4, lambda k, x: x, schedule=schedule.everything(), disk=tmp_path)
+        chain.by_hand(on_disk=True)
+        chain.save(1, {"u": np.zeros(3), "t": number})
+        back = chain.state(1)["t"]
+        assert type(back) is type(number) and repr(back) == repr(number)
+        return chain.store_statistics("disk")["before_coding"]
+
+    assert len({disk_bytes(number) for number in numbers}) == 1
+
+
+def test_a_disk_that_is_large_enough_for_the_first_state_is_so_however_far_the_program_counts(tmp_path):
+    def gradient(budget, step):
+        chain = reprise.Chain(
+            LAYERS,
+            lambda k, x: {"u": x["u"].copy(), "t": x["t"] * step},
+            lambda k, x, g: g,
+            schedule=schedule.memory_and_disk(1, 8),
+        )
+        chain.use_disk(tmp_path, budget=budget)
+        chain.forward({"u": np.zeros(8), "t": 1})
+        return chain.backward(1.0)
+
+    def is_enough(budget):
+        try:
+            return gradient(budget, 1) == 1.0
+        except (ValueError, reprise.ChainError):
+            return False
+
+    smallest = next(budget for budget in range(0, 10_000, 16) if is_enough(budget))
+    assert smallest > 0
+    assert gradient(smallest, 4) == 1.0
+
+
+@pytest.mark.parametrize(
     "state",
     [
         np.float32(1.5),
         -0.0,
         2**70,
+        -(2**63),
         1 - 2j,
         None,
         "text",

@@ -159,6 +159,8 @@ class ChainEngine {
   void bring_saved_to(std::optional<StateTier>);
   [[nodiscard]] std::optional<Id> from_tiers(Id key);
   [[nodiscard]] std::optional<Id> state_from_tiers(Id state);
+  // The nearest state, up to this one, that is remembered or is kept from before the part of the pass that goes on.
+  [[nodiscard]] std::optional<Id> nearest_remembered(Id state) const;
   // The number of the state after this layer in the pass; below zero if the pass does not have it.
   [[nodiscard]] Id state_after(Id position) const { return position + 1 - (phase_ == Phase::idle ? 0 : first_); }
 

@@ -94,17 +94,26 @@ Id ChainEngine::copy(Id position) {
   fail(position, "the state after it is not remembered");
 }
 
+std::optional<Id> ChainEngine::nearest_remembered(Id state) const {
+  for (Id from = state; from >= 0; --from) {
+    if (held_.is_remembered(from)) return from;
+  }
+  if (!keeping()) return std::nullopt;
+  const auto behind = kept_.states().upper_bound(first_ + state);
+  if (behind == kept_.states().begin()) return std::nullopt;
+  return *std::prev(behind) - first_;
+}
+
 Id ChainEngine::recompute(Id position) {
   require_layer(position);
   const Id last = state_after(position);
-  Id from = last;
-  while (from >= 0 && !held_.is_remembered(from)) --from;
-  if (from < 0) fail(position, "neither the state after it nor any before it is remembered");
-  if (from == last) return copy(position);
+  const auto from = nearest_remembered(last);
+  if (!from) fail(position, "neither the state after it nor any before it is remembered");
+  if (from == last && last >= 0) return copy(position);
   TemporaryState made(states_);
-  Id input = held_.slot_at_hand(from);
-  if (input == nowhere) made.replace(input = state_from_tiers(from).value());
-  for (Id layer = from; layer < last; ++layer) {
+  Id input = *from >= 0 ? held_.slot_at_hand(*from) : nowhere;
+  if (input == nowhere) made.replace(input = state_from_tiers(*from).value());
+  for (Id layer = *from; layer < last; ++layer) {
     input = call_forward(layer, input, false).state;
     made.replace(input);
     verification_.made(first_ + layer, states_, input, true);

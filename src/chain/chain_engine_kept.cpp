@@ -45,11 +45,13 @@ void ChainEngine::require_keeping() const {
 }
 
 void ChainEngine::begin_kept(Id input) {
-  kept_.begin(record_of(input), pass_->limit().has_value());
-  kept_on_ = folder_is_ours_ = true;
-  // Everything else can be made again from the input, so this is waited for.
-  states_.encode(input, [&](const ArrayView& array) { kept_.put_state(start_, array); });
-  kept_.finish();
+  const PassRecord record = record_of(input);
+  states_.encode(input, [&](const ArrayView& array) {
+    kept_.begin(record, array, pass_->limit().has_value());
+    kept_on_ = folder_is_ours_ = true;
+    kept_.put_state(start_, array);
+  });
+  kept_.finish();  // everything else can be made again from the input
 }
 
 // Parts that run once more, and what is left of a pass that was resumed, have plans of their own, which may remember
@@ -78,10 +80,16 @@ Bytes ChainEngine::most_kept_of_part(Id input) const {
   const ChainForm form = pass_->form() ? *pass_->form() : form_of_pass();
   const ChainInput terms = input_terms(input, tiers);
   std::size_t dimensions = 0;
-  states_.encode(input, [&](const ArrayView& array) { dimensions = array.shape().size(); });
-  const std::string_view name = tiers.codec ? tiers.codec->name() : reprise::codec("exact").name();
+  Bytes around = 0;  // a state, in its array
+  states_.encode(input, [&](const ArrayView& array) {
+    dimensions = array.shape().size();
+    around = static_cast<Bytes>(array.bytes()) - states_.bytes(input);
+  });
+  const bool codes = tiers.codec && !pass_->limit();  // see KeptPass::begin
+  const std::string_view name = codes ? tiers.codec->name() : reprise::codec("exact").name();
   const auto coded = [&](Id state) {
     if (!setup_.sizes_known()) return terms.coded;
+    if (tiers.codec && !codes) return form.state_bytes(state) + around;
     return form.disk ? form.tiers[*form.disk].entries[state].bytes - Disk::header_bytes : form.state_bytes(state);
   };
   const auto file = [&](Bytes bytes, const std::string& key) {
@@ -193,10 +201,15 @@ bool ChainEngine::forward_resumed(Id input) {
     resumed_.reset();
     return false;
   }
-  states_.drop(input);
   tiers_.begin(std::nullopt);
-  kept_.go_on(*resumed_, setup_.needs_sizes());
+  states_.encode(input, [&](const ArrayView& array) { kept_.go_on(*resumed_, array, setup_.needs_sizes()); });
   kept_on_ = true;
+  // Of a pass that is over the folder has no state any more.
+  if (resumed_->over()) {
+    held_.hold(0, input, states_.bytes(input));
+  } else {
+    states_.drop(input);
+  }
   if (resumed_->result) {
     first_ = resumed_->gradient.value_or(layers().size());
     phase_ = Phase::backward;

@@ -13,7 +13,7 @@
 namespace reprise::internal {
 namespace {
 
-constexpr std::uint64_t format = 1;
+constexpr std::uint64_t format = 2;  // 1: numbers of Python in a state were texts
 
 std::array<std::uint64_t, 7> numbers_of(const PassRecord& record) {
   return {format, record.layers, record.numbers, record.first, record.fingerprint, record.input, record.input_bytes};
@@ -66,7 +66,8 @@ std::optional<KeptPass::Found> KeptPass::look() const {
 
   const std::vector<std::uint64_t> record = store.get("pass").to_vector<std::uint64_t>();
   if (record.size() != numbers_of({}).size() || record[0] != format) {
-    throw ChainError(fmt::format("[chain] the pass in {} was kept by another version of Reprise", folder));
+    throw ChainError(
+        fmt::format("[chain] the pass in {} was kept by another version of Reprise: clear() forgets it", folder));
   }
   found.record = {record[1], record[2], record[3], record[4], record[5], record[6]};
   found.result = store.contains("result");
@@ -75,16 +76,16 @@ std::optional<KeptPass::Found> KeptPass::look() const {
   return found;
 }
 
-void KeptPass::begin(const PassRecord& record, bool limited) {
-  store_ = &tiers_.kept_store(static_cast<Bytes>(record.input_bytes), limited);
+void KeptPass::begin(const PassRecord& record, const ArrayView& input, bool limited) {
+  store_ = &tiers_.kept_store(tiers_.used().usual_transit(input), limited);
   clear();
   const auto numbers = numbers_of(record);
   put("pass", numbers);
   store_->wait();
 }
 
-void KeptPass::go_on(Found found, bool limited) {
-  store_ = &tiers_.kept_store(static_cast<Bytes>(found.record.input_bytes), limited);
+void KeptPass::go_on(Found found, const ArrayView& input, bool limited) {
+  store_ = &tiers_.kept_store(tiers_.used().usual_transit(input), limited);
   states_ = std::move(found.states);
   bytes_ = 0;
   for (const std::string& key : store_->keys()) bytes_ += file_bytes(key);

@@ -51,10 +51,11 @@ class KeptPass {
   // the folder is a store's and no chain's. The folder is not in use meanwhile.
   [[nodiscard]] std::optional<Found> look() const;
 
-  // Begins a new pass and forgets what was there. `limited`: memory is, so that nothing waits there to be written.
-  void begin(const PassRecord&, bool limited);
+  // Begins a new pass with this input and forgets what was there. `limited`: memory is, so that nothing waits there to
+  // be written, or is coded.
+  void begin(const PassRecord&, const ArrayView& input, bool limited);
   // Goes on with what was found in the folder.
-  void go_on(Found, bool limited);
+  void go_on(Found, const ArrayView& input, bool limited);
   [[nodiscard]] const std::set<Id>& states() const { return states_; }
   // Returns the bytes of all files, also of those that are still to be written.
   [[nodiscard]] Bytes bytes() const { return bytes_; }

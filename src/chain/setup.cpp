@@ -155,7 +155,7 @@ void ChainSetup::reserve_transit(ChainForm& form, Bytes limit, const StateTierSe
   if (!form.disk) return;
   Bytes states = limit >= 32 * largest ? 4 : limit >= 16 * largest ? 2 : limit >= 8 * largest ? 1 : 0;
   if (tiers.codec) states = std::max<Bytes>(states, 1);
-  transit_ = tiers.transit.value_or(states * std::max(largest, room));
+  transit_ = tiers.transit.value_or(transit_bytes(states, largest, room));
   form.transit += *transit_;
 }
 

@@ -14,6 +14,10 @@ Bytes StateTierSettings::room(const ArrayView& array) const {
   return codec ? static_cast<Bytes>(codec->room(array).value_or(0)) : 0;
 }
 
+Bytes StateTierSettings::usual_transit(const ArrayView& first) const {
+  return transit_bytes(4, static_cast<Bytes>(first.bytes()), room(first));
+}
+
 StateTierTerms StateTierSettings::measure(StateTier tier, const ArrayView& array) const {
   using Clock = std::chrono::steady_clock;
   StoreOptions options{.remember = remember::all(), .give_up = GiveUp::nothing, .codec = codec, .files = files};
@@ -68,12 +72,12 @@ Store* StateTiers::existing(StateTier tier) const {
   return tier == StateTier::packed ? packed_.get() : disk_.get();
 }
 
-Store& StateTiers::store(StateTier tier, Bytes first) {
+Store& StateTiers::store(StateTier tier, Bytes transit) {
   if (tier == StateTier::packed && !packed_) {
     packed_ = std::make_unique<Store>(StoreOptions{.remember = remember::all(), .give_up = GiveUp::nothing});
   }
   if (tier == StateTier::disk && !disk_) {
-    disk_ = std::make_unique<Store>(StoreOptions{.memory = transit_.value_or(4 * first),
+    disk_ = std::make_unique<Store>(StoreOptions{.memory = transit_.value_or(transit),
                                                  .disk = used_.disk,
                                                  .remember = remember::all(),
                                                  .give_up = keeps() ? GiveUp::nothing : GiveUp::oldest,
@@ -87,7 +91,7 @@ Store& StateTiers::store(StateTier tier, Bytes first) {
 // room on disk, also those that are in memory at the moment.
 Bytes StateTiers::put(StateTier tier, Id state, const ArrayView& array) {
   const auto plain = static_cast<Bytes>(array.bytes());
-  Store& to = store(tier, plain);
+  Store& to = existing(tier) ? *existing(tier) : store(tier, used_.usual_transit(array));
   const Key key(state);
   const Bytes free = tier == StateTier::disk ? used_.disk->budget - file_bytes_ : largest_bytes;
   if (plain > to.budget() && plain + Disk::header_bytes > free) fail_disk(state, plain + Disk::header_bytes);
@@ -142,9 +146,9 @@ void StateTiers::prefetch(std::span<const Id> states, Id first) {
   disk_->prefetch(keys);
 }
 
-Store& StateTiers::kept_store(Bytes first, bool waits) {
+Store& StateTiers::kept_store(Bytes transit, bool waits) {
   if (!disk_ && waits) transit_ = 0;
-  return store(StateTier::disk, first);
+  return store(StateTier::disk, transit);
 }
 
 void StateTiers::close_kept() noexcept {

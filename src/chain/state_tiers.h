@@ -1,6 +1,7 @@
 // The tiers for states that a chain does not hold as they are: coded in memory, or on a disk.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,6 +19,11 @@ struct StateTierTerms {
   double get_seconds = 0;
 };
 
+// The memory of a disk's store for so many states of this size on their way, one of which is being coded in `room`.
+[[nodiscard]] inline Bytes transit_bytes(Bytes states, Bytes size, Bytes room) {
+  return states == 0 ? 0 : (states - 1) * size + std::max(size, room);
+}
+
 // Which tiers there are.
 struct StateTierSettings {
   const Codec* codec = nullptr;  // of the states that are put. Null: exact
@@ -27,6 +33,8 @@ struct StateTierSettings {
 
   // The bytes that coding this array takes; 0 without a codec.
   [[nodiscard]] Bytes room(const ArrayView&) const;
+  // The transit that there is if nobody has chosen one: for four states like this one.
+  [[nodiscard]] Bytes usual_transit(const ArrayView& first) const;
   // Measures putting this array and getting it back, in a store of its own.
   [[nodiscard]] StateTierTerms measure(StateTier, const ArrayView&) const;
 };
@@ -46,8 +54,8 @@ class StateTiers {
   [[nodiscard]] const StateTierSettings& used() const { return used_; }
   // True if the next pass is one that is kept.
   [[nodiscard]] bool will_keep() const { return next_.disk && next_.disk->keep; }
-  // Begins a pass. The tiers are empty. `transit` holds unless the settings say otherwise; empty: four times the first
-  // state.
+  // Begins a pass. The tiers are empty. `transit` holds unless the settings say otherwise; empty: the usual
+  // one of the first state.
   void begin(std::optional<Bytes> transit);
   // The same in the middle of a pass, with the settings that it has.
   void begin_again(std::optional<Bytes> transit);
@@ -66,11 +74,12 @@ class StateTiers {
   // Removes everything in the middle of a pass, but not what is kept.
   void clear_for_another_plan() noexcept;
 
-  // True if what is on the disk in this pass outlives the process: see kept_pass.h, which has its store. It is made for
-  // arrays of this size if it is not there. `waits`: none of them is in memory on its way to the disk.
+  // True if what is on the disk in this pass outlives the process: see kept_pass.h, which has its store. It is made
+  // with this transit if it is not there and nobody has chosen another. `waits`: nothing is in memory on its way to the
+  // disk, so that nothing can be coded either.
   [[nodiscard]] bool keeps() const { return used_.disk && used_.disk->keep; }
   [[nodiscard]] bool disk_is_limited() const { return used_.disk && used_.disk->budget < largest_bytes; }
-  [[nodiscard]] Store& kept_store(Bytes first, bool waits);
+  [[nodiscard]] Store& kept_store(Bytes transit, bool waits);
   // Removes what it has in its folder, whether or not that can be read.
   void remove_kept();
   // Ends that store, so that the folder can be looked at.
@@ -81,7 +90,7 @@ class StateTiers {
   [[nodiscard]] StoreStatistics statistics(StateTier) const;
 
  private:
-  [[nodiscard]] Store& store(StateTier, Bytes first);
+  [[nodiscard]] Store& store(StateTier, Bytes transit);
   [[nodiscard]] Store* existing(StateTier) const;
   static void clear(std::unique_ptr<Store>&) noexcept;
   [[noreturn]] void fail_disk(Id state, Bytes) const;

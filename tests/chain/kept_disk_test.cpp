@@ -166,6 +166,22 @@ TEST(KeptDisk, StatesThatTurnOutLargerAreAnErrorOnceOneDoesNotFitAndNotLostInSil
   EXPECT_EQ(chain.backward(Numbers(3)).size(), 3u);
 }
 
+TEST(KeptDisk, ThatIsTooSmallForStatesThatABudgetOfMemoryLeavesNoRoomToCodeIsAnErrorWhenThePassBegins) {
+  const TemporaryFolder folder;
+  const Numbers zeros(1000);
+  int calls = 0;
+  Chain<Numbers> chain(
+      40, [&](int, const Numbers& x) { return ++calls, x; },
+      [](int, const Numbers&, Numbers gradient) { return gradient; });
+  chain.codec(codec("zstd"));
+  chain.disk({.folder = folder.path(), .budget = 12'000, .keep = true});
+  chain.measure(zeros);
+  chain.schedule(schedule::budget(30 * 8 * 1000, std::chrono::milliseconds(100)));
+  calls = 0;
+  EXPECT_THROW((void)chain.forward(zeros), BadOption);
+  EXPECT_EQ(calls, 0);
+}
+
 TEST(KeptDisk, WhatIsOnItsWayThereIsInABudgetOfMemoryToo) {
   const TemporaryFolder folder;
   const Toy toy;

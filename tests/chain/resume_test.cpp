@@ -126,6 +126,58 @@ TEST(ChainResume, GoesOnWhereAClosureThrewAndRunsNothingTwiceThatIsOnDisk) {
   EXPECT_EQ(toy.forwards.size(), static_cast<std::size_t>(layers));
 }
 
+TEST(ChainResume, AnyStateCanBeRecomputedWhereverThePassGoesOn) {
+  const Toy toy;
+  const auto plain = toy.plain(first_layers(layers), input, seed);
+  struct Interruption {
+    int forward, backward;  // the layers that throw
+  };
+  constexpr int none = -1;
+  for (const auto& [forward, backward] : {Interruption{23, none}, {none, layers - 1}, {none, 8}, {none, none}}) {
+    for (const Id first : {0, 6}) {
+      const TemporaryFolder folder;
+      bool throws = true;
+      Chain<Numbers> chain(
+          layers,
+          [&, at = forward](int layer, const Numbers& x) {
+            if (throws && layer == at) throw std::runtime_error("power cut");
+            return toy.forward(layer, x);
+          },
+          [&, at = backward](int layer, const Numbers& x, Numbers gradient) {
+            if (throws && layer == at) throw std::runtime_error("power cut");
+            return toy.backward(layer, x, gradient);
+          });
+      chain.schedule(schedule::every(5));
+      chain.disk({.folder = folder.path(), .keep = true});
+      try {
+        (void)chain.forward(plain.states[first], first);
+        (void)chain.backward(seed);
+      } catch (const std::runtime_error&) {
+      }
+      throws = false;
+      EXPECT_TRUE(chain.resume());
+      EXPECT_EQ(chain.forward(plain.states[first], first), plain.result);
+      for (Id layer = first; layer < layers; ++layer) {
+        EXPECT_EQ(chain.recompute(layer), plain.states[layer + 1]) << layer << " from " << first << " on";
+      }
+      if (first > 1) expect_chain_error([&] { (void)chain.recompute(first - 2); }, "nor any before it is remembered");
+      (void)chain.backward(seed);
+      EXPECT_EQ(chain.statistics().stored, 0);
+    }
+  }
+}
+
+TEST(ChainResume, APassThatAnotherVersionHasKeptIsANamedErrorAndCanBeCleared) {
+  const TemporaryFolder folder;
+  const std::vector<std::uint64_t> of_the_first_format = {1, layers, 0, 0, 0, 0, 128};
+  Store({.disk = DiskTier{.folder = folder.path(), .keep = true}}).put("pass", of_the_first_format);
+  auto chain = Toy().chain(layers);
+  chain.disk({.folder = folder.path(), .keep = true});
+  expect_chain_error([&] { (void)chain.resume(); }, "kept by another version of Reprise: clear() forgets it");
+  chain.clear();
+  EXPECT_FALSE(chain.resume());
+}
+
 TEST(ChainResume, AfterBackwardThrewOnlyWhatIsLeftIsRun) {
   const TemporaryFolder folder;
   const Toy toy;

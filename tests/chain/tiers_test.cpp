@@ -140,6 +140,26 @@ TEST(ChainDisk, MemoryAndDiskTogetherGiveTheGradientOfThePlainRunBitForBit) {
   }
 }
 
+// To code a small state takes much more than the state itself.
+TEST(ChainDisk, StatesOfEverySizeAreCodedAlsoIfTheyAreKept) {
+  const auto copy = [](int, const Numbers& x) { return x; };
+  const auto pass_on = [](int, const Numbers&, Numbers gradient) { return gradient; };
+  for (const bool keep : {false, true}) {
+    for (const std::size_t size : {16, 100, 1'000, 10'000, 100'000}) {
+      const TemporaryFolder folder;
+      Chain<Numbers> chain(30, copy, pass_on);
+      chain.codec(codec("zstd"));
+      chain.schedule(schedule::memory_and_disk({.memory_slots = 1, .disk_slots = 8, .write_cost = 0, .read_cost = 0}));
+      chain.disk({.folder = folder.path(), .keep = keep});
+      EXPECT_EQ(chain.forward(Numbers(size, 0)), Numbers(size, 0));
+      const StoreStatistics statistics = chain.store_statistics(StateTier::disk);
+      EXPECT_GT(statistics.stored_ever, 1u);
+      EXPECT_EQ(statistics.kept_exactly, 0u) << size << (keep ? " numbers, kept" : " numbers");
+      EXPECT_EQ(chain.backward(Numbers(1)), Numbers(1));
+    }
+  }
+}
+
 TEST(ChainDisk, AStateOnDiskIsRememberedAndCanBeAskedFor) {
   const TemporaryFolder folder;
   const Toy toy;

@@ -84,7 +84,9 @@ class Chain : public AnyChain {
   [[nodiscard]] const Codec* codec() const { return used_codec(); }  // null: none
 
   // Sets a disk for schedules that use one. `transit` is the bytes of memory for states on their way to and from it;
-  // empty: four times the first state. Writing and reading ahead go on in the background.
+  // empty: as much as four states like the first take, one of which is being coded. Writing and reading ahead go on in
+  // the background. A state that takes more than `transit` to be coded is written as it is; so are all states with
+  // `keep` and a schedule that limits memory. store_statistics(StateTier::disk).kept_exactly counts them.
   //
   // With `keep` the pass outlives the process: see resume().
   void disk(DiskTier tier, std::optional<Bytes> transit = std::nullopt, FileSystem* files = nullptr) {
