@@ -7,7 +7,7 @@ namespace reprise::internal {
 
 Id turn_of(const Trace& trace, const Timeline& timeline) {
   for (Id m = 0; m < trace.moment_count(); ++m) {
-    if (!trace.moments[m].runs) return m;
+    if (trace.is_event(m)) return m;
   }
   if (trace.moments.empty()) return 0;
   std::vector<Action> runs;

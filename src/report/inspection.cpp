@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "report/events.h"
 #include "report/floor_parts.h"
 #include "report/idle.h"
 #include "reprise/trace/timeline.h"
@@ -159,7 +158,7 @@ void count_everything(const Trace& trace, Inspection& inspection) {
   }
   for (Id m = 0; m < trace.moment_count(); ++m) {
     inspection.largest_other = std::max(inspection.largest_other, trace.moments[m].other);
-    if (!is_event(trace, m)) continue;
+    if (!trace.is_event(m)) continue;
     ++inspection.events;
     inspection.event_cost += trace.cost(m);
   }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "report/events.h"
 #include "report/page_parts.h"
 #include "report/scale.h"
 #include "report/tier_words.h"
@@ -154,7 +153,7 @@ class MemoryPicture {
     const std::vector<double> costs = costs_before(data_.trace, plan);
     for (std::size_t i = 0; plain_ > 0 && i < plan.actions.size(); ++i) {
       const Action& action = plan.actions[i];
-      if (action.kind == Action::Kind::run && is_event(data_.trace, action.target)) return costs[i] / plain_;
+      if (action.kind == Action::Kind::run && data_.trace.is_event(action.target)) return costs[i] / plain_;
     }
     return std::nullopt;
   }

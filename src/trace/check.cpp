@@ -75,6 +75,10 @@ class Checker {
     }
     for (Id op = 0; op < static_cast<Id>(moment_of_.size()); ++op) {
       if (moment_of_[op] == nobody) fail(at("operators", op), "no moment runs it");
+      const Operator& run = trace_.operators[op];
+      if (run.event && (run.replayable || !run.outputs.empty())) {
+        fail(at("operators", op, "event"), "an event has no outputs and is not replayable");
+      }
     }
   }
 

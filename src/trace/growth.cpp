@@ -111,7 +111,7 @@ double cost_at(const Points& points, double size) {
 
 std::string named(const Trace& trace, Id moment) {
   const std::string& label = trace.label(moment);
-  const char* const kind = trace.moments[moment].runs ? "operator" : "event";
+  const char* const kind = trace.is_event(moment) ? "event" : "operator";
   return fmt::format("{} '{}'", kind, printable(label));
 }
 

@@ -50,6 +50,11 @@ const std::string& Trace::label(Id moment) const {
   return m.runs ? operators[*m.runs].name : m.name;
 }
 
+bool Trace::is_event(Id moment) const {
+  const Moment& m = moments[moment];
+  return !m.runs || operators[*m.runs].event;
+}
+
 double Trace::total_cost() const {
   double sum = 0;
   for (Id m = 0; m < moment_count(); ++m) sum += cost(m);

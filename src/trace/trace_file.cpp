@@ -15,8 +15,8 @@ namespace {
 // ---- reading: the grammar of docs/formats.md, one function for each record ------------------------------------------
 
 Operator read_operator(JsonReader& reader) {
-  static constexpr std::array<std::string_view, 7> keys = {"name",      "inputs",     "outputs", "cost",
-                                                           "workspace", "replayable", "module"};
+  static constexpr std::array<std::string_view, 8> keys = {"name",      "inputs",     "outputs", "cost",
+                                                           "workspace", "replayable", "module",  "event"};
   Operator op;
   read_record(reader, keys, [&](std::size_t key) {
     switch (key) {
@@ -27,6 +27,7 @@ Operator read_operator(JsonReader& reader) {
       case 4: op.workspace = reader.integer(); break;
       case 5: op.replayable = reader.boolean(); break;
       case 6: op.module = reader.string(); break;
+      case 7: op.event = reader.boolean(); break;
     }
   });
   return op;
@@ -109,6 +110,7 @@ void write_operator(JsonWriter& writer, const Operator& op, std::size_t index) {
   if (op.workspace != 0) writer.key("workspace").integer(op.workspace);
   if (!op.replayable) writer.key("replayable").raw("false");
   if (!op.module.empty()) writer.key("module").string(op.module, "operators", index, "module");
+  if (op.event) writer.key("event").raw("true");
   writer.end_record();
 }
 

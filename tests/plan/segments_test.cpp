@@ -75,6 +75,14 @@ TEST(Turn, IsTheFirstEvent) {
   EXPECT_EQ(turn_of(made.trace), 1);
 }
 
+TEST(Turn, IsTheFirstEventAlsoIfAnOperatorStandsForIt) {
+  SmallTrace made;
+  made.run({}, {4});
+  made.event_with_workspace({0}, 8);
+  made.event({0});
+  EXPECT_EQ(turn_of(made.trace), 1);
+}
+
 TEST(Turn, WithoutEventsIsWhereMostBytesAreLive) {
   EXPECT_EQ(turn_of(testing::chain_trace(testing::equal_layers(5))), 4);  // states 0 to 5 are there, 5 goes at once
   EXPECT_EQ(turn_of(Trace{}), 0);

@@ -37,6 +37,20 @@ TEST(Inspection, CountsEverything) {
   EXPECT_EQ(inspection.event_cost, 3);
 }
 
+// Batch normalization counts its batches, and an optimizer's step may come first in a trace of `reprise run`.
+TEST(Inspection, CountsAnOperatorThatOnlyHasEffectsAsAnOperatorAndANodeOfBackwardAsAnEvent) {
+  SmallTrace small;
+  small.run({}, {}, 1);
+  small.trace.operators[0].replayable = false;
+  small.run({}, {10}, 2);
+  small.event_with_workspace({0}, 20, 4);
+  small.event({0}, 8);
+  const Inspection inspection = inspect(small.trace);
+  EXPECT_EQ(inspection.operators, 2u);
+  EXPECT_EQ(inspection.events, 2u);
+  EXPECT_EQ(inspection.event_cost, 12);
+}
+
 TEST(Inspection, NamesTheMomentAndTheValuesOfThePeak) {
   SmallTrace small;
   small.run({}, {10});

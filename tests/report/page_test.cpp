@@ -241,6 +241,16 @@ TEST(PageOfAnyTrace, IsThereForEmptyOnesAndOnesThatCostNothing) {
   for (const char* broken : {"nan", "inf\"", "inf%"}) EXPECT_EQ(page.find(broken), std::string::npos) << broken;
 }
 
+TEST(PageOfAnyTrace, SaysWhereBackwardBeginsAndNotWhereAnOperatorOnlyHasEffects) {
+  testing::SmallTrace step;
+  step.run({}, {}, 1);
+  step.trace.operators[0].replayable = false;
+  step.run({}, {10}, 39);
+  step.event_with_workspace({0}, 20, 40);
+  step.event({0}, 20);
+  EXPECT_NE(to_html({.trace = &step.trace}).find("Backward begins at 40 %"), std::string::npos);
+}
+
 TEST(PageOfAnyTrace, OfRandomOnesHasNoNumberThatIsNone) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     const Trace trace = testing::random_trace(seed);

@@ -47,6 +47,14 @@ class SmallTrace {
     return trace.moment_count() - 1;
   }
 
+  // An event that is written as an operator, for its workspace; gives the moment.
+  Id event_with_workspace(std::vector<Id> needs, Bytes workspace, double cost = 0) {
+    const Id moment = run(std::move(needs), {}, cost, workspace);
+    trace.operators.back().replayable = false;
+    trace.operators.back().event = true;
+    return moment;
+  }
+
   Trace trace;
 };
 

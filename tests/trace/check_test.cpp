@@ -96,6 +96,18 @@ TEST(Check, WantsEveryOperatorRunOnce) {
   expect_error("moments[3].runs", "moment 0 already runs operator 0", [](Trace& t) { t.moments[3].runs = 0; });
 }
 
+TEST(Check, WantsAnOperatorThatIsAnEventToMakeNothingAndToRunOnce) {
+  SmallTrace small;
+  small.run({}, {10});
+  small.event_with_workspace({0}, 20);
+  EXPECT_NO_THROW(check(small.trace));
+  small.trace.operators[1].replayable = true;
+  EXPECT_THROW(check(small.trace), BadInput);
+  small.trace.operators[1].replayable = small.trace.operators[0].replayable = false;
+  small.trace.operators[0].event = true;
+  EXPECT_THROW(check(small.trace), BadInput);
+}
+
 TEST(Check, WantsWhatAnEventSaysOnlyOfEvents) {
   expect_error("moments[0].name", "only an event", [](Trace& t) { t.moments[0].name = "zero"; });
   expect_error("moments[1].needs", "only an event", [](Trace& t) { t.moments[1].needs = {0}; });

@@ -6,6 +6,7 @@
 #include "reprise/trace/error.h"
 #include "reprise/trace/files.h"
 #include "support/random_trace.h"
+#include "support/small_trace.h"
 #include "support/temporary_folder.h"
 
 namespace reprise {
@@ -85,6 +86,16 @@ TEST(TraceFile, NamesTheOperatorWhoseModuleIsNoText) {
     EXPECT_EQ(error.place(), "operators[1].module");
   }
   expect_error(trace_with(R"(,"operators":[{"module":7}],"values":[],"moments":[])"), "operators[0].module", "string");
+}
+
+TEST(TraceFile, KeepsThatAnOperatorIsAnEventAndWritesItOnlyOfThose) {
+  testing::SmallTrace small;
+  small.run({}, {10});
+  EXPECT_EQ(to_json(small.trace).find("event"), std::string::npos);
+  small.event_with_workspace({0}, 20);
+  const std::string json = to_json(small.trace);
+  EXPECT_EQ(parse_trace(json), small.trace);
+  EXPECT_EQ(json.find("\"event\":true"), json.rfind("\"event\""));
 }
 
 TEST(TraceFile, KeepsAnyNameThatIsText) {

@@ -25,7 +25,7 @@ struct FloorParts {
 struct Inspection {
   std::string name;  // of the trace
 
-  // Events are also operators that make nothing and are not replayed, as the trace of a session has them in backward.
+  // Of the moments, those that run operators and those that are events (Trace::is_event).
   std::size_t operators = 0, moments = 0, events = 0, values = 0;
   std::size_t outside = 0;  // values without a maker
 

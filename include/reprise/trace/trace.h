@@ -1,7 +1,8 @@
 // A trace is a record of what happened, as plain data.
 //
 // A trace is a timeline of moments. A moment runs an operator, or is an event: a place in backward that needs
-// values and cannot be replayed. A chain of layers, a graph from a file and a recorded training step are all traces.
+// values and cannot be replayed. An event that has a workspace is written as an operator (`Operator::event`). A chain
+// of layers, a graph from a file and a recorded training step are all traces.
 //
 // The words have these meanings in bytes, for the interpreter in simulate/ and for every planner:
 //  - A value is resident from the moment that makes it until it is dropped. A value without a maker came from
@@ -61,6 +62,8 @@ struct Operator {
   Bytes workspace = 0;      // live only while it runs, in addition to inputs and outputs
   bool replayable = true;   // false: it runs once and never again
   std::string module = "";  // the part of the model that ran it, as "encoder.layers.3.norm"; empty: not known
+  // An event that has a workspace: it makes nothing and is not replayed.
+  bool event = false;
   bool operator==(const Operator&) const = default;
 };
 
@@ -122,6 +125,8 @@ struct REPRISE_EXPORT Trace {
   [[nodiscard]] Bytes workspace(Id moment) const;
   [[nodiscard]] bool replayable(Id moment) const;
   [[nodiscard]] const std::string& label(Id moment) const;
+  // True for an event, whether or not an operator stands for it. The first one is where backward begins.
+  [[nodiscard]] bool is_event(Id moment) const;
   // Returns the cost of running every moment once.
   [[nodiscard]] double total_cost() const;
 

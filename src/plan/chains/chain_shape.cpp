@@ -59,10 +59,9 @@ std::string why_no_backward(const Trace& trace, const Timeline& timeline, Id tur
 }  // namespace
 
 ChainShape chain_of(const Trace& trace, const Timeline& timeline, std::string_view planner) {
-  const auto event =
-      std::find_if(trace.moments.begin(), trace.moments.end(), [](const Moment& m) { return !m.runs.has_value(); });
-  const bool has_events = event != trace.moments.end();
-  const Id forward_end = static_cast<Id>(event - trace.moments.begin());
+  Id forward_end = 0;
+  while (forward_end < trace.moment_count() && !trace.is_event(forward_end)) ++forward_end;
+  const bool has_events = forward_end < trace.moment_count();
   Id turn = 0;
   while (turn < forward_end && why_no_layer(trace, timeline, turn).empty()) ++turn;
   const std::string at_turn = turn < forward_end ? why_no_layer(trace, timeline, turn) : "";
