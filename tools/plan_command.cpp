@@ -26,7 +26,7 @@ struct PlanArguments {
   std::string budget;
   std::optional<std::string> planner;
   std::optional<int> segments, every, slots;
-  double time_limit = 5;
+  double time_limit = 0;  // not given
   std::optional<std::uint64_t> moves;
   std::uint64_t seed = 1;
   std::optional<std::filesystem::path> output;
@@ -101,7 +101,7 @@ void add_options(CLI::App& command, PlanArguments& arguments) {
   command
       .add_option("--moves", arguments.moves,
                   "Make this many moves and read no clock, so that the same file, budget and seed give the same "
-                  "plan everywhere. --time-limit is ignored.")
+                  "plan everywhere, unless --time-limit is given, too, and is over first.")
       ->type_name("N")
       ->check(whole_number(1, std::numeric_limits<std::uint64_t>::max()));
   command
@@ -151,7 +151,7 @@ PlanOptions options_of(const PlanArguments& arguments, const Trace& trace) {
   PlanOptions options;
   options.planner = planner_of(arguments);
   options.budget = parse_budget_option(arguments.budget, trace);
-  options.time_limit = std::chrono::duration<double>(arguments.time_limit);
+  if (arguments.time_limit > 0) options.time_limit = std::chrono::duration<double>(arguments.time_limit);
   options.moves = arguments.moves;
   options.seed = arguments.seed;
   return options;
@@ -162,6 +162,7 @@ int run_plan(const PlanArguments& arguments) {
   const PlanOptions options = options_of(arguments, trace);
   if (arguments.output) require_writable(*arguments.output, {arguments.file});
 
+  if (arguments.moves && arguments.time_limit > 0) cancel_after(arguments.time_limit);
   const PlanResult result = plan_with_progress(trace, options);
   const bool saved = arguments.output && result.has_plan();
   if (saved) save([&] { write_plan(*arguments.output, result.plan); });

@@ -31,6 +31,26 @@ TEST_F(TimeLimit, IsKeptByPlan) {
   EXPECT_LT(Json::parse(outcome.out)["seconds"], 1.0);
 }
 
+TEST_F(TimeLimit, IsKeptByPlanWithMovesTooWhenItIsGiven) {
+  const Outcome outcome =
+      run_command({"plan", step(8, 20), "--budget", "0.6x", "--moves", "1000000000", "--time-limit", "0.5", "--json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_LT(Json::parse(outcome.out)["seconds"], 1.5);
+  EXPECT_EQ(Json::parse(outcome.out)["cancelled"], true);
+}
+
+// The integer program of this trace takes minutes.
+TEST_F(TimeLimit, OfFewMovesIsShortAlsoWhereNoClockIsRead) {
+  const std::string file = (folder_ / "example.json").string();
+  ASSERT_EQ(run_command({"example", "--output", file}, 0.5).code, 0);
+  const std::vector<std::string> arguments = {"plan", file, "--budget", "0.5x", "--moves", "200", "--json"};
+  const Json one = Json::parse(run_command(arguments).out), two = Json::parse(run_command(arguments).out);
+  EXPECT_LT(one["seconds"], 20.0);
+  EXPECT_LE(one["moves"], 300);
+  EXPECT_EQ(one["cancelled"], false);
+  for (const char* same : {"cost", "lower_bound", "moves"}) EXPECT_EQ(one[same], two[same]) << same;
+}
+
 TEST_F(TimeLimit, IsKeptByCurve) {
   const Outcome outcome = run_command({"curve", step(7, 14), "--time-limit", "1", "--json"});
   EXPECT_LT(Json::parse(outcome.out)["seconds"], 1.5);

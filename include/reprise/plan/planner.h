@@ -64,8 +64,8 @@ struct PlanOptions {
   // plans and tighter bounds.
   std::chrono::duration<double> time_limit = std::chrono::seconds(5);
 
-  // The number of moves that `best` makes. If set, it reads no clock: the same trace, options and seed give the same
-  // plan.
+  // The number of moves that `best` makes; steps of the solver on an integer program count as moves. If set, it reads
+  // no clock: the same trace, options and seed give the same plan.
   std::optional<std::uint64_t> moves = {};
   std::uint64_t seed = 1;
 

@@ -264,7 +264,14 @@ class BestPlanner {
     SolveOptions solving;
     solving.integers = numbers == Numbers::whole;
     solving.seconds = effort_.seconds_until(until_share);
-    solving.stop = [this] { return effort_.cancelled(); };
+    const bool counts = solving.integers && !effort_.reads_clock();
+    solving.stop = [this, counts, until_share] {
+      if (!counts) return effort_.cancelled();
+      // Whole numbers can take the solver any time, and how often it asks is the same every time.
+      effort_.count_move();
+      report();
+      return effort_.spent() >= until_share;
+    };
     auto found = program.solve(solving);
     if (found.cost) raise_bound(*found.cost);
     if (found.complete && numbers == Numbers::real) {
