@@ -149,6 +149,7 @@ def build_python(run: Run) -> None:
     with needs.one_at_a_time():
         is_there = needs.has_python_home(run.torch, companions=run.all)
     if is_there and run.all:
+        build.make("release", ["reprise_accelerator_module"], options_of(run), run.torch)
         build.install_wheel(run.torch)
     elif is_there:
         build.make_python_module(run.torch)
@@ -160,6 +161,9 @@ def test_python(run: Run) -> None:
         raise Skip("ALL TESTS OF THE PYTHON PACKAGE (python/tests), because its packages cannot be had; see build/python.log")
     environment = dict(os.environ)
     selection = ["-k", run.regex] if run.regex else []
+    accelerator = BUILD / "release/tests/libreprise_accelerator_module.so"
+    if accelerator.exists():
+        environment["REPRISE_ACCELERATOR"] = str(accelerator)
     if not run.all:
         environment["PYTHONPATH"] = str(build.MODULE_FOLDER)
         selection += ["-m", "not slow", "-n", build.JOBS]

@@ -41,18 +41,18 @@ class Hooks final : public at::PrivateUse1HooksInterface {
 
 }  // namespace
 
-void use(int devices) {
+void use(int devices, Like like) {
   static std::once_flag once;
   std::call_once(once, [&] {
     TORCH_CHECK(devices >= 1 && devices <= most_devices, "[accelerator] from 1 to ", most_devices, " devices");
     c10::register_privateuse1_backend("sim");
     start_streams(devices);
-    register_allocator();
+    register_allocator(like);
     register_pinned_memory();
     register_guard();
     at::RegisterPrivateUse1HooksInterface(new Hooks);
-    register_fallback();
-    register_operators();
+    register_fallback(like);
+    register_operators(like);
     register_recurrent_cells();
   });
 }

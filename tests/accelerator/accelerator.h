@@ -42,9 +42,15 @@ namespace reprise::testing::accelerator {
 inline constexpr auto type = c10::DeviceType::PrivateUse1;
 inline constexpr int most_devices = 8;
 
+// What young accelerators are like.
+struct Like {
+  bool draws_on_cpu = false;      // operators that draw run by LibTorch's fallback to the CPU, with the CPU's generator
+  bool exact_statistics = false;  // memory counts in bytes, not in units of 512
+};
+
 // Registers so many devices with LibTorch, for the rest of the process. To be called before anything else here; further
 // calls have no effect.
-void use(int devices = 1);
+void use(int devices = 1, Like = {});
 
 // From now on tensors for which nobody names a device are made on this one, on all threads: a program that was written
 // for the CPU trains there. What LibTorch makes of memory of the host stays there (torch::tensor, from_blob).

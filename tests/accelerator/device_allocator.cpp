@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "accelerator/accelerator.h"
 #include "accelerator/device_pool.h"
 #include "accelerator/kernel_rules.h"
 #include "accelerator/registration.h"
@@ -15,7 +16,7 @@
 namespace reprise::testing::accelerator {
 namespace {
 
-constexpr std::size_t unit = 512;
+std::size_t unit = 512;
 
 std::atomic<std::int64_t> until_failure{-1};  // allocations
 
@@ -70,7 +71,8 @@ class DeviceAllocator final : public c10::DeviceAllocator {
 
 }  // namespace
 
-void register_allocator() {
+void register_allocator(const Like& like) {
+  if (like.exact_statistics) unit = 1;
   c10::SetAllocator(type, new DeviceAllocator);
 }
 

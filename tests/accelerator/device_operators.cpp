@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "accelerator/accelerator.h"
 #include "accelerator/device_allocator.h"
 #include "accelerator/device_generator.h"
 #include "accelerator/launch.h"
@@ -213,7 +214,7 @@ void resize_storage(const c10::Storage& storage, std::size_t bytes) {
   storage.set_nbytes(bytes);
 }
 
-void register_operators() {
+void register_operators(const Like& like) {
   using c10::DispatchKey;
   using torch::CppFunction;
   static auto& all = *new torch::Library(torch::Library::IMPL, "aten", DispatchKey::PrivateUse1, __FILE__, __LINE__);
@@ -231,7 +232,7 @@ void register_operators() {
   all.impl("convolution_overrideable", CppFunction::makeFromBoxedFunction<&convolution>());
   all.impl("convolution_backward_overrideable", CppFunction::makeFromBoxedFunction<&convolution_backward>());
   all.impl("repeat", CppFunction::makeFromBoxedFunction<&repeat>());
-  all.impl("native_dropout", native_dropout);
+  if (!like.draws_on_cpu) all.impl("native_dropout", native_dropout);
 
   // Copies take numbers as they are, conjugated or negated: LibTorch would copy them first, to copy them plainly.
   for (const DispatchKey key : {DispatchKey::Conjugate, DispatchKey::Negative}) {

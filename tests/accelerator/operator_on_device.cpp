@@ -1,6 +1,7 @@
 #include "accelerator/operator_on_device.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/native/CPUFallback.h>
 #include <ATen/record_function.h>
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "accelerator/accelerator.h"
 #include "accelerator/device_generator.h"
 #include "accelerator/launch.h"
 #include "accelerator/registration.h"
@@ -300,6 +302,21 @@ void fallback(const c10::OperatorHandle& operation, Stack* stack) {
   run_on_device(operation, stack);
 }
 
+bool draws(const c10::OperatorHandle& operation) {
+  const auto& arguments = operation.schema().arguments();
+  return operation.hasTag(at::Tag::nondeterministic_seeded) ||
+         std::any_of(arguments.begin(), arguments.end(), [](const c10::Argument& argument) {
+           return argument.type()->str().find("Generator") != std::string::npos;
+         });
+}
+void fallback_that_draws_on_cpu(const c10::OperatorHandle& operation, Stack* stack) {
+  if (draws(operation)) {
+    at::native::cpu_fallback(operation, stack);
+  } else {
+    run_on_device(operation, stack);
+  }
+}
+
 }  // namespace
 
 void run_on_device(const c10::OperatorHandle& operation, Stack* stack, Work work) {
@@ -308,10 +325,11 @@ void run_on_device(const c10::OperatorHandle& operation, Stack* stack, Work work
   stack->insert(stack->end(), results.begin(), results.end());
 }
 
-void register_fallback() {
+void register_fallback(const Like& like) {
   static auto& library =
       *new torch::Library(torch::Library::IMPL, "_", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
-  library.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>());
+  library.fallback(like.draws_on_cpu ? torch::CppFunction::makeFromBoxedFunction<&fallback_that_draws_on_cpu>()
+                                     : torch::CppFunction::makeFromBoxedFunction<&fallback>());
 }
 
 }  // namespace reprise::testing::accelerator

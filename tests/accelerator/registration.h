@@ -3,11 +3,13 @@
 
 namespace reprise::testing::accelerator {
 
-void register_allocator();
+struct Like;
+
+void register_allocator(const Like&);
 void register_pinned_memory();
 void register_guard();
-void register_fallback();
-void register_operators();
+void register_fallback(const Like&);
+void register_operators(const Like&);
 void register_recurrent_cells();
 
 }  // namespace reprise::testing::accelerator
