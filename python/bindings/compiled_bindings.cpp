@@ -29,12 +29,14 @@ namespace compiled = internal::compiled;
 
 // ---- the function, for as long as any recipe may call it -----------------------------------------------------------
 
-// Recipes end on any thread, and under locks of ours: the interpreter lets go of their functions later.
+// Recipes end on any thread, and under locks of ours: the interpreter lets go of their functions as soon as it runs
+// code of its main thread.
 class Released {
  public:
   void add(PyObject* function) {
     const std::scoped_lock lock(mutex_);
     waiting_.push_back(function);
+    if (!asked_) asked_ = Py_AddPendingCall(&Released::on_pending_call, nullptr) == 0;
   }
   // With the interpreter's lock.
   void let_go() {
@@ -42,18 +44,27 @@ class Released {
     {
       const std::scoped_lock lock(mutex_);
       all.swap(waiting_);
+      asked_ = false;
     }
     for (PyObject* const function : all) Py_DECREF(function);
   }
 
  private:
+  static int on_pending_call(void*);
+
   std::mutex mutex_;
+  bool asked_ = false;  // the interpreter, for let_go()
   std::vector<PyObject*> waiting_;
 };
 
 Released& released() {
   static auto* const one = new Released;
   return *one;
+}
+
+int Released::on_pending_call(void*) {
+  released().let_go();
+  return 0;
 }
 
 struct Function final : torch::CustomClassHolder {
@@ -115,7 +126,7 @@ c10::List<at::Tensor> take_results(const py::object& returned, Call* call) {
 c10::List<at::Tensor> call_function(PyObject* function, c10::List<at::Tensor> tensors,
                                     const std::vector<std::int64_t>& numbers, const Layout& layout, Call* call) {
   const py::gil_scoped_acquire interpreter;
-  released().let_go();
+  released().let_go();  // the main thread may be waiting for this one
   const internal::ErrorsMayLeave through_python;
   try {
     py::list arguments;
@@ -161,7 +172,8 @@ TORCH_LIBRARY(reprise, library) {
                           {argument("graph", c10::AnyType::get()), argument("tensors", c10::ListType::ofTensors()),
                            argument("numbers", c10::ListType::ofInts()), argument("layout", c10::ListType::ofInts())},
                           {c10::Argument("", c10::ListType::ofTensors())}));
-  library.impl("compiled", c10::DispatchKey::CPU, torch::CppFunction::makeFromBoxedFunction<&run_graph>());
+  library.impl("compiled", c10::DispatchKey::CompositeExplicitAutograd,
+               torch::CppFunction::makeFromBoxedFunction<&run_graph>());
   library.impl("compiled", c10::DispatchKey::Autograd, torch::CppFunction::makeFallthrough());
 }
 

@@ -2,7 +2,6 @@
 #include "bindings_of.h"
 #include "torch/arbiter.h"
 #include "torch/backward.h"
-#include "torch/libtorch.h"
 
 namespace py = pybind11;
 
@@ -27,9 +26,6 @@ void add_engine(py::module_& module) {
   py::class_<internal::BackwardRun>(module, "BackwardRun")
       .def(py::init<bool>(), py::arg("create_graph"), py::call_guard<py::gil_scoped_release>())
       .def("succeeded", &internal::BackwardRun::succeeded, py::call_guard<py::gil_scoped_release>());
-  module.def("own_dispatch_keys", [] {
-    return std::vector<c10::DispatchKey>{internal::libtorch::key_of_draws, internal::libtorch::key_of_writes};
-  });
 }
 
 }  // namespace reprise::python

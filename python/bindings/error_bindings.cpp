@@ -56,6 +56,11 @@ Facts& facts() {
   return *one;
 }
 
+constexpr internal::BudgetAdvice advice_in_python = {
+    "session.measure(step) finds out without the memory, and session.run(step) plans a step that does not fit and runs "
+    "it again (unless the step asks what it has computed)",
+    "begin with a larger one, wait for the plan, and lower it by session.budget"};
+
 class ErrorForTorch final : public torch::PyTorchError {
  public:
   ErrorForTorch(PyObject* type, const char* text) : torch::PyTorchError(text), type_(type) {}
@@ -151,6 +156,7 @@ void add_errors(py::module_& module) {
     types = {kept(error), kept(session),    kept(budget),       kept(mismatch), kept(changed_input),
              kept(chain), kept(not_stored), kept(does_not_fit), kept(disk)};
     internal::set_error_door(leave_for_torch);
+    internal::set_budget_advice(&advice_in_python);
   });
   module.def("budget_facts", &facts_of, py::arg("text"));
   py::register_exception_translator(translate);

@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import _ops
 
 from . import _core
 
@@ -33,15 +32,3 @@ def install() -> None:
     variable: Any = torch.autograd.Variable
     if not isinstance(variable._execution_engine, WatchedEngine):
         variable._execution_engine = WatchedEngine()
-        _pass_through_higher_order_operators()
-
-
-def _pass_through_higher_order_operators() -> None:
-    """torch.cond, scan and their like are dispatched in Python, which knows no kernels for the keys of a step. What they call is
-    seen one by one."""
-    default: list[Any] = _ops._HIGHER_ORDER_OP_DEFAULT_FALLTHROUGH_DISPATCH_KEYS
-    operators: list[Any] = list(_ops._higher_order_ops.values())
-    for key in _core.own_dispatch_keys():
-        default.append(key)  # for those that are still to be made
-        for operator in operators:
-            operator.fallthrough(key)

@@ -228,6 +228,17 @@ def test_a_script_that_knows_nothing_of_it_is_run_within_a_budget(tmp_path, budg
     assert (tmp_path / "step.trace").exists()
 
 
+def test_a_budget_that_cannot_be_kept_is_said_with_what_to_do_about_it(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, "-m", "reprise", "run", "--budget", "100KiB", script, "4"], capture_output=True, text=True
+    )
+    assert done.returncode == 1 and "BudgetError" in done.stderr
+    assert "run once without a budget" in done.stderr and "Session::" not in done.stderr
+    assert "no step has ended, a budget of 100.00 KiB" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -13,7 +13,7 @@ namespace reprise {
 using namespace internal;
 namespace {
 
-constexpr std::size_t divergences_named = 3, kept_named = 5;
+constexpr std::size_t named_of_each = 3, kept_named = 5;
 
 std::string counted(std::int64_t number, std::string_view noun) {
   return count(static_cast<std::size_t>(std::max<std::int64_t>(number, 0)), noun);
@@ -28,7 +28,7 @@ std::string cpu_time(double seconds) {
 
 std::string headline(const Summary& summary) {
   const std::string name = summary.name.empty() ? "session" : printable(summary.name);
-  const std::string steps = summary.steps > 0 ? counted(summary.steps, "step") : "no step yet";
+  const std::string steps = summary.steps > 0 ? counted(summary.steps, "step") : "no step has ended";
   const bool said = summary.device != "cpu" || summary.places.size() > 1;
   const std::string where = said ? " on " + printable(summary.device) : "";
   if (!summary.budget) return fmt::format("{}: {}, no budget{}\n", name, steps, where);
@@ -107,11 +107,17 @@ std::string work(const Summary& summary) {
 
 std::string promise(const Summary& summary) {
   std::string text;
-  if (summary.promised_peak) text += fmt::format("a peak of {}", format_bytes(*summary.promised_peak));
+  const bool outgrown = summary.budget && summary.promised_peak > summary.budget;
+  if (summary.promised_peak && !outgrown) text += fmt::format("a peak of {}", format_bytes(*summary.promised_peak));
   if (summary.promised_overhead) {
     text += fmt::format("{}an overhead of {}", text.empty() ? "" : " and ", percent(*summary.promised_overhead));
   }
-  return text.empty() ? text : line("", "it promises " + text);
+  if (!text.empty()) text = line("", "it promises " + text);
+  if (outgrown) {
+    text += line("", fmt::format("other bytes have outgrown it: alone it would have a peak of {}",
+                                 format_bytes(*summary.promised_peak)));
+  }
+  return text;
 }
 
 std::string proof(const Summary& summary) {
@@ -126,6 +132,9 @@ std::string plan(const Summary& summary) {
                       : has_plan            ? "there is one, the last step did not follow it to the end"
                       : summary.planning    ? "none yet"
                                             : "none";
+  if (summary.followed_plan && summary.replays_beside_plan > 0) {
+    state += fmt::format("; {} of the replays came beside it", summary.replays_beside_plan);
+  }
   if (summary.planning) state += has_plan ? "; a new one is being made" : ", it is being made";
   std::string text = line("plan", state) + promise(summary) + proof(summary);
   if (summary.smallest_feasible) {
@@ -143,17 +152,22 @@ std::string plan(const Summary& summary) {
   return text;
 }
 
-// The newest first.
-std::string divergences(const Summary& summary) {
-  if (summary.divergences == 0) return "";
-  std::string text = line(
-      "divergences", fmt::format("{}{}", summary.divergences, summary.last_divergences.empty() ? "" : ", the newest:"));
-  const auto& all = summary.last_divergences;
-  for (std::size_t i = 0; i < std::min(divergences_named, all.size()); ++i) {
-    const Divergence& divergence = all[all.size() - 1 - i];
-    text += line("", fmt::format("step {}: {}", divergence.step, divergence.why));
+// The newest first. `sentence` is the member that has it.
+template <class Happened>
+std::string newest(const char* label, std::int64_t number, const std::vector<Happened>& last,
+                   std::string Happened::*sentence) {
+  if (number == 0) return "";
+  std::string text = line(label, fmt::format("{}{}", number, last.empty() ? "" : ", the newest:"));
+  for (std::size_t i = 0; i < std::min(named_of_each, last.size()); ++i) {
+    const Happened& one = last[last.size() - 1 - i];
+    text += line("", fmt::format("step {}: {}", one.step, one.*sentence));
   }
   return text;
+}
+
+std::string divergences(const Summary& summary) {
+  return newest("divergences", summary.divergences, summary.last_divergences, &Divergence::why) +
+         newest("notes", summary.notes, summary.last_notes, &Note::what);
 }
 
 std::string kept(const Summary& summary) {

@@ -15,10 +15,11 @@ Json or_null(const std::optional<T>& number) {
 }  // namespace
 
 std::string json_line(const Summary& summary) {
-  Json divergences = Json::array(), kept = Json::array();
+  Json divergences = Json::array(), notes = Json::array(), kept = Json::array();
   for (const Divergence& divergence : summary.last_divergences) {
     divergences.push_back({{"step", divergence.step}, {"why", divergence.why}});
   }
+  for (const Note& note : summary.last_notes) notes.push_back({{"step", note.step}, {"what", note.what}});
   for (const KeptOperator& op : summary.kept) {
     kept.push_back({{"op", op.op}, {"why", op.why}, {"values", op.values}, {"bytes", op.bytes}});
   }
@@ -52,6 +53,7 @@ std::string json_line(const Summary& summary) {
                      {"before_meter_bytes", summary.before_meter},
                      {"resident_bytes", summary.resident},
                      {"replays", summary.replays},
+                     {"replays_beside_plan", summary.replays_beside_plan},
                      {"replay_seconds", summary.replay_seconds},
                      {"pack_seconds", summary.pack_seconds},
                      {"disk_seconds", summary.disk_seconds},
@@ -70,6 +72,8 @@ std::string json_line(const Summary& summary) {
                      {"smallest_feasible_bytes", or_null(summary.smallest_feasible)},
                      {"divergences", summary.divergences},
                      {"last_divergences", std::move(divergences)},
+                     {"notes", summary.notes},
+                     {"last_notes", std::move(notes)},
                      {"disk_failures", summary.disk_failures},
                      {"last_disk_failure", summary.last_disk_failure},
                      {"verified", summary.verified},

@@ -9,12 +9,18 @@
 #include <vector>
 
 #include "torch/arbiter.h"
+#include "torch/error_door.h"
 #include "torch/session_places.h"
 #include "torch/session_state.h"
 #include "torch/thread_state.h"
 
 namespace reprise::internal::automatic {
 namespace {
+
+// The program has no session to ask.
+constexpr const char* try_without_budget =
+    "run once without a budget and with --trace step.json, and `reprise curve step.json` says which budgets will do";
+constexpr BudgetAdvice for_commands = {try_without_budget, try_without_budget};
 
 // A session, and what it came to. It belongs to one thread after the other.
 struct Watched {
@@ -37,7 +43,9 @@ Watched& session_for_new_thread(Everything& all) {
   const std::scoped_lock lock(mutex);
   if (all.idle.empty()) {
     all.idle.reserve(all.sessions.size() + 1);
-    return *all.sessions.emplace_back(new Watched{Session(all.options), {}});
+    Watched& fresh = *all.sessions.emplace_back(new Watched{Session(all.options), {}});
+    fresh.summary = fresh.session.summary();
+    return fresh;
   }
   Watched& taken_over = *all.idle.back();
   all.idle.pop_back();
@@ -82,6 +90,7 @@ void begin(const SessionOptions& options) {
   auto* const all = new Everything;
   all->options = options;
   everything.store(all, std::memory_order_release);
+  set_budget_advice(&for_commands);
 }
 
 bool is_on() {
@@ -147,6 +156,7 @@ std::optional<Outcome> outcome() {
     result.summary.traces += other.traces;
     result.summary.plans += other.plans;
     result.summary.divergences += other.divergences;
+    result.summary.notes += other.notes;
     result.summary.verified += other.verified;
   }
   return result;

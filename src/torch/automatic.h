@@ -29,7 +29,7 @@ void meet_thread();
 void end_step();
 
 // Of the session that has taken the most steps, up to the last one that has ended. But steps, traces, plans,
-// divergences and values that were compared are counted over all sessions, and the peak is the highest of all.
+// divergences, notes and values that were compared are counted over all sessions, and the peak is the highest of all.
 struct Outcome {
   Summary summary;
   std::optional<Trace> trace;

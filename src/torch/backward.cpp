@@ -80,6 +80,7 @@ class WatchedEngine final : public libtorch::EngineInFront {
       if (here.source) return std::make_unique<HooksOfTheProgram>(std::move(theirs));
       return theirs;
     }
+    if (here.in_traced || libtorch::is_traced()) return nullptr;  // the graph is that of the program alone
     if (here.seeks_place == SeeksPlace::second) here.step->check_places();
     if (!here.recording) {
       automatic::meet_thread();

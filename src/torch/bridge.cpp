@@ -183,6 +183,7 @@ void Bridge::run_event(Moment& moment, Bytes workspace) {
   node.cost = moment.cost;
   node.workspace = workspace;
   node.replayable = false;
+  node.event = true;
   const Bytes between = moment.other;
   moment = Moment{};
   moment.runs = static_cast<Id>(trace_.operators.size());

@@ -10,6 +10,7 @@
 #include "torch/regions.h"
 #include "torch/site.h"
 #include "torch/thread_state.h"
+#include "torch/writes.h"
 
 namespace reprise {
 using namespace internal;
@@ -44,7 +45,7 @@ CheckpointSite::~CheckpointSite() = default;
 
 CheckpointRegion::CheckpointRegion(CheckpointSite& site) {
   ThreadState& here = this_thread();
-  if (!at::GradMode::is_enabled() || here.inside > 0) return;
+  if (!at::GradMode::is_enabled() || writes::operators_under_way() > 0) return;
   before_ = std::make_unique<RegionBefore>();
   before_->forgotten = regions().forgotten;
   if (!is_recorded_for_replay(here)) {

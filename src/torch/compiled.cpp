@@ -9,6 +9,7 @@
 #include "torch/process.h"
 #include "torch/recordings.h"
 #include "torch/thread_state.h"
+#include "torch/writes.h"
 
 namespace reprise::internal::compiled {
 namespace {
@@ -29,23 +30,23 @@ bool is_watched() {
 bool may_be_operator() {
   const ThreadState& here = this_thread();
   if (!here.source || here.met_inside) return false;
-  return here.inside == 0 || (here.inside == 1 && here.in_compiled_function);
+  return writes::operators_under_way() == 0 || (writes::operators_under_way() == 1 && here.in_compiled_function);
 }
 
 // ---- one operator --------------------------------------------------------------------------------------------------
 
-AsOperator::AsOperator() : inside_(std::exchange(this_thread().inside, 0)) {}
+AsOperator::AsOperator() : inside_(std::exchange(writes::operators_under_way(), 0)) {}
 AsOperator::~AsOperator() {
-  this_thread().inside = inside_;
+  writes::operators_under_way() = inside_;
 }
 
 Graph::Graph()
     : outer_(std::exchange(this_thread().in_compiled_graph, true)), random_before_(fingerprint_of_default_generator()) {
-  ++this_thread().inside;
+  ++writes::operators_under_way();
 }
 
 Graph::~Graph() {
-  --this_thread().inside;
+  --writes::operators_under_way();
   this_thread().in_compiled_graph = outer_;
 }
 
@@ -63,11 +64,11 @@ void Graph::ran() {
 
 Opaque::Opaque(writes::Written written) : written_(std::move(written)) {
   writes::save_contents(written_);
-  ++this_thread().inside;
+  ++writes::operators_under_way();
 }
 
 Opaque::~Opaque() {
-  --this_thread().inside;
+  --writes::operators_under_way();
   writes::take_over(written_);
 }
 

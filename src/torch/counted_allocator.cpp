@@ -1,6 +1,5 @@
 #include "torch/counted_allocator.h"
 
-#include <ATen/ops/empty.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
@@ -16,12 +15,7 @@
 namespace reprise::internal {
 namespace {
 
-constexpr std::size_t unit = 512;
 constexpr std::uint8_t priority = 100;  // the present one's is lower
-
-Bytes counted(std::size_t n) {
-  return static_cast<Bytes>((n + unit - 1) / unit * unit);
-}
 
 }  // namespace
 
@@ -53,7 +47,7 @@ std::size_t CountedAllocator::count_devices(c10::DeviceType type) {
 
 void CountedAllocator::expect_to_be_asked() const {
   if (!in_charge()) refuse(type_, "its allocator does not let another one stand in front of it");
-  if (!far::find(at::empty({1}, at::TensorOptions().device(type_)).storage().data_ptr())) {
+  if (!far::find(libtorch::new_bytes(1, type_).storage().data_ptr())) {
     refuse(type_, "its tensors are not allocated by the allocator that LibTorch has for it");
   }
 }
@@ -66,10 +60,26 @@ CountedAllocator& CountedAllocator::stand_in_front(c10::DeviceType type) {
     const c10::DataPtr trial = below->allocate(1);
     if (trial.get() != trial.get_context()) refuse(type, "its allocator hides the addresses of its memory");
   }
-  auto& made = *new CountedAllocator(*below, type, devices);  // never destroyed: LibTorch has it from now on
+  auto& made = *new CountedAllocator(*below, type, devices);  // never destroyed: another thread may have asked it
+  made.find_unit();
   c10::SetAllocator(type, &made, priority);
-  made.expect_to_be_asked();
+  try {
+    made.expect_to_be_asked();
+  } catch (...) {
+    c10::SetAllocator(type, below, priority);
+    throw;
+  }
   return made;
+}
+
+// The least that the allocator below counts for a byte. What another thread allocates meanwhile is taken for it, unless
+// that makes it more than any allocator has.
+void CountedAllocator::find_unit() {
+  const c10::DeviceIndex device = c10::impl::VirtualGuardImpl(type_).getDevice().index();
+  const Bytes before = handed_out(device);
+  const c10::DataPtr trial = below().allocate(1);
+  const Bytes one = handed_out(device) - before;
+  if (one > 0 && one < unit_) unit_ = one;
 }
 
 c10::DeleterFnPtr CountedAllocator::raw_deleter() const {
@@ -89,7 +99,7 @@ c10::DataPtr CountedAllocator::allocate(std::size_t n, AskBelow ask) {
   const c10::DeviceIndex device = c10::impl::VirtualGuardImpl(type_).getDevice().index();
   FarMeter& of_device = meter(device);
   of_device.begin_allocation();
-  const Bytes bytes = counted(n);
+  const Bytes bytes = (static_cast<Bytes>(n) + unit_ - 1) / unit_ * unit_;
   return through_error_door([&] {
     for (Bytes rest = 0;;) {
       const Bytes now = reserve(device, bytes + rest);

@@ -1,7 +1,7 @@
 // The allocator of a kind of accelerators in front of the one that it had: its bytes are counted and limited as the
 // CPU's are, for each device by a meter of its own.
 //
-// An allocation counts in units of 512 bytes, as the allocators of accelerators give them. Bytes are reserved, and
+// An allocation counts in units of the allocator below, 512 bytes at most. Bytes are reserved, and
 // values forgotten, before the allocator below is asked, and so before it takes any lock. It may refuse although the
 // bytes fit, because they are in pieces, or in use by others: then more is forgotten, as long as there is anything.
 //
@@ -62,6 +62,8 @@ class CountedAllocator : public libtorch::AllocatorInFront {
   [[nodiscard]] c10::DataPtr allocate(std::size_t, AskBelow);
   void use_on(const c10::DataPtr&, c10::Stream) override;
 
+  // Before it is asked for anything: in which units the allocator below counts.
+  void find_unit();
   // Throws BadOption unless the tensors of this kind of accelerators are counted now.
   void expect_to_be_asked() const;
 
@@ -77,6 +79,7 @@ class CountedAllocator : public libtorch::AllocatorInFront {
   };
 
   const c10::DeviceType type_;
+  Bytes unit_ = 512;
   std::deque<std::string> names_;     // by device
   std::deque<FarMeter> meters_;       // by device
   std::vector<Uncounted> uncounted_;  // by device; under the arbiter's lock

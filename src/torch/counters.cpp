@@ -6,7 +6,13 @@
 namespace reprise::internal {
 namespace {
 
-constexpr std::size_t divergences_told = 10;
+constexpr std::size_t told_of_each = 10;
+
+template <class Happened>
+void add_newest(std::vector<Happened>& told, Happened one) {
+  if (told.size() == told_of_each) told.erase(told.begin());
+  told.push_back(std::move(one));
+}
 
 }  // namespace
 
@@ -20,8 +26,10 @@ void Counters::step_begins() {
   kept_.clear();
   unmetered_.clear();
   numbers_.forgotten_last_step = numbers_.packed_last_step = numbers_.packed_to_last_step = 0;
+  numbers_.peak_if_kept.reset();
+  gone_in_regions_ = 0;
   numbers_.other_devices = 0;
-  numbers_.replays = 0;
+  numbers_.replays = numbers_.replays_beside_plan = 0;
   numbers_.replay_seconds = numbers_.pack_seconds = 0;
 }
 
@@ -38,7 +46,13 @@ void Counters::step_ends(double seconds, std::span<const Bytes> peaks, bool foll
 
 void Counters::forgotten(PlaceIndex place, Bytes bytes) {
   numbers_.forgotten_last_step += bytes;
-  numbers_.places[place].forgotten_last_step += bytes;
+  if (static_cast<std::size_t>(place) < numbers_.places.size()) numbers_.places[place].forgotten_last_step += bytes;
+}
+
+// Without regions all of it would be live until backward.
+void Counters::region_ends(Bytes gone, Bytes live) {
+  gone_in_regions_ += gone;
+  numbers_.peak_if_kept = std::max(numbers_.peak_if_kept.value_or(0), live + gone_in_regions_);
 }
 
 void Counters::packed(Bytes plain, Bytes packed) {
@@ -53,6 +67,7 @@ void Counters::packing(double microseconds) {
 
 void Counters::replays(std::int64_t operators, double microseconds) {
   numbers_.replays += operators;
+  numbers_.replays_beside_plan += operators;
   numbers_.replay_seconds += microseconds * 1e-6;
   rebuilding_ += microseconds * 1e-6;
 }
@@ -75,9 +90,12 @@ void Counters::kept(const std::string& what, const char* why, Bytes bytes) {
 
 void Counters::diverged(const std::string& why) {
   ++numbers_.divergences;
-  auto& told = numbers_.last_divergences;
-  if (told.size() == divergences_told) told.erase(told.begin());
-  told.push_back({numbers_.steps + 1, why});
+  add_newest(numbers_.last_divergences, {numbers_.steps + 1, why});
+}
+
+void Counters::note(const std::string& what) {
+  ++numbers_.notes;
+  add_newest(numbers_.last_notes, {numbers_.steps + 1, what});
 }
 
 Summary Counters::summary() const {

@@ -3,13 +3,14 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "torch/arbiter.h"
 #include "torch/interception.h"
-#include "torch/libtorch_versions.h"
 #include "torch/undo.h"
 
 namespace reprise::internal::draws {
@@ -77,9 +78,51 @@ c10::Device device_of(const c10::OperatorHandle& op, const torch::jit::Stack& st
   return c10::Device(c10::DeviceType::CPU);
 }
 
+// ---- operators without a kernel for their device ----
+
+bool has_own_kernel(const c10::OperatorHandle& op, c10::Device device) {
+  const c10::DispatchKey key = c10::computeDispatchKey(at::kFloat, c10::kStrided, device);
+  return op.hasKernelForDispatchKey(key);
+}
+
+// They run by the device's fallback, and that decides which generator they draw from: LibTorch's own fallback computes
+// on the CPU, with the CPU's, and refuses one of the device. It is found out at the first call of each operator.
+class Fallbacks {
+ public:
+  // Where it draws from; none: that is not known yet.
+  [[nodiscard]] std::optional<c10::Device> find(const c10::OperatorHandle& op, c10::Device device) {
+    std::pair name(c10::toString(op.operator_name()), device.type());
+    const Arbiter lock;
+    const auto found = is_on_cpu_.find(name);
+    if (found == is_on_cpu_.end()) return std::nullopt;
+    return found->second ? c10::Device(c10::DeviceType::CPU) : device;
+  }
+  void learn(const c10::OperatorHandle& op, c10::Device device, bool is_on_cpu) {
+    std::pair name(c10::toString(op.operator_name()), device.type());
+    const Arbiter lock;
+    is_on_cpu_.emplace(std::move(name), is_on_cpu);
+  }
+  void unlearn(const c10::OperatorHandle& op, c10::Device device) {
+    const std::pair name(c10::toString(op.operator_name()), device.type());
+    const Arbiter lock;
+    is_on_cpu_.erase(name);
+  }
+
+ private:
+  std::map<std::pair<std::string, c10::DeviceType>, bool> is_on_cpu_;
+};
+Fallbacks& fallbacks() {
+  static auto& one = *new Fallbacks;
+  return one;
+}
+
 // Held while an operator draws from the generator of a device that it was not given. What it calls is a part of it.
 constinit std::mutex drawing_from_device;
 thread_local bool draws_from_device = false;
+struct Inside {
+  Inside() { draws_from_device = true; }
+  ~Inside() { draws_from_device = false; }
+};
 
 }  // namespace
 
@@ -87,19 +130,32 @@ class Watcher {
  public:
   static void call(const c10::OperatorHandle& op, c10::DispatchKeySet below, torch::jit::Stack* stack) {
     if (Undo* const undo = Undo::of_this_thread(); undo && !player && !under_way) tell(*undo, generator_in(op, *stack));
-    if ((!recorder && !player) || draws_from_device || libtorch::python_is_below(below)) {
+    if ((!recorder && !player) || draws_from_device) {
       return op.redispatchBoxed(below, stack);
     }
     c10::IValue* const argument = generator_in(op, *stack);
     const bool is_given = argument && argument->isGenerator();
-    const c10::Device device = is_given ? c10::Device(c10::DeviceType::CPU) : device_of(op, *stack);
+    c10::Device device = is_given ? c10::Device(c10::DeviceType::CPU) : device_of(op, *stack);
     if (!libtorch::is_counted(device)) {
       lose_draw();
       return op.redispatchBoxed(below, stack);
     }
+    bool is_trial = false;  // whether it draws from the device's generator
+    if (!device.is_cpu() && !has_own_kernel(op, device)) {
+      const auto drawn_from = fallbacks().find(op, device);
+      is_trial = !drawn_from && !player;
+      device = drawn_from.value_or(device);
+    }
     if (!argument) {
       if (device.is_cpu()) return op.redispatchBoxed(below, stack);  // it calls others that draw
-      return from_device(libtorch::default_generator(device), [&] { op.redispatchBoxed(below, stack); });
+      const auto run = [&] { op.redispatchBoxed(below, stack); };
+      if (!is_trial) return from_device(libtorch::default_generator(device), run);
+      const std::uint64_t of_device = fingerprint_of(device), of_cpu = fingerprint_of(c10::DeviceType::CPU);
+      from_device(libtorch::default_generator(device), run);
+      if (fingerprint_of(device) != of_device) return fallbacks().learn(op, device, false);
+      if (fingerprint_of(c10::DeviceType::CPU) == of_cpu) return;  // it has not drawn
+      lose_draw();
+      return fallbacks().learn(op, device, true);
     }
     const at::Generator meant = is_given ? argument->toGenerator() : libtorch::default_generator(device);
     for (const Substitute* one = under_way; one; one = one->outer) {
@@ -118,10 +174,20 @@ class Watcher {
       *argument = draw.own();
       op.redispatchBoxed(below, stack);
     };
-    if (player) {
-      play(*player, generator, run);
-    } else {
-      record(generator, run);
+    if (player) return play(*player, generator, run);
+    if (!is_trial) return record(generator, run);
+    const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
+    const torch::jit::Stack given(arguments.begin(), arguments.end());
+    const std::size_t others = stack->size() - given.size();
+    if (try_to_record(generator, run)) return fallbacks().learn(op, device, false);
+    stack->resize(others);
+    stack->insert(stack->end(), given.begin(), given.end());
+    fallbacks().learn(op, device, true);
+    try {
+      call(op, below, stack);
+    } catch (...) {  // that was not the reason
+      fallbacks().unlearn(op, device);
+      throw;
     }
   }
 
@@ -160,6 +226,24 @@ class Watcher {
     go_on();
   }
 
+  // False: it refuses a generator of this kind, or something else, and has drawn nothing.
+  template <class Run>
+  static bool try_to_record(c10::GeneratorImpl& generator, const Run& run) try {
+    Arbiter::expect_free("a generator is locked");
+    const std::scoped_lock lock(generator.mutex_);
+    const UnderWay draw(generator);
+    Draw seen{libtorch::state_of(generator)};
+    libtorch::restore(draw.state(), seen.before);
+    run(draw);
+    const libtorch::RandomState after = libtorch::state_of(draw.state());
+    libtorch::restore(generator, after);
+    seen.after = libtorch::fingerprint(after);
+    add_draw(seen);
+    return true;
+  } catch (const c10::Error&) {
+    return false;
+  }
+
   static const Draw& next_of(Player& player) {
     if (player.next_ == player.tape_.size()) {
       throw OffTheTape("it drew " + std::to_string(player.tape_.size()) + " times and now draws once more");
@@ -191,10 +275,7 @@ class Watcher {
     }
     Arbiter::expect_free("a generator is locked");
     const std::scoped_lock lock(drawing_from_device);
-    struct Inside {
-      Inside() { draws_from_device = true; }
-      ~Inside() { draws_from_device = false; }
-    } const inside;
+    const Inside inside;
     const auto now = locked(generator, [&] { return libtorch::state_of(generator); });
     if (!player) {
       run();
@@ -219,6 +300,14 @@ class Watcher {
   static auto locked(c10::GeneratorImpl& generator, const Function& function) {
     const std::scoped_lock lock(generator.mutex_);
     return function();
+  }
+
+  static std::uint64_t fingerprint_of(c10::Device device) {
+    const at::Generator generator = libtorch::default_generator(device);
+    c10::GeneratorImpl& impl = *generator.unsafeGetGeneratorImpl();
+    Arbiter::expect_free("a generator is locked");
+    const std::scoped_lock lock(impl.mutex_);
+    return libtorch::has_state(impl) ? libtorch::fingerprint(libtorch::state_of(impl)) : 0;
   }
 };
 
@@ -253,9 +342,8 @@ const bool made = (interception(), true);  // when the library is loaded: a fork
 
 }  // namespace
 
-void watch(bool on) {
-  if (on) interception().update();
-  c10::impl::tls_set_dispatch_key_included(libtorch::key_of_draws, on || recorder);
+void prepare() {
+  interception().update();
 }
 
 Recorder::Recorder() : outer_(recorder) {
@@ -265,7 +353,7 @@ Recorder::~Recorder() {
   recorder = outer_;
 }
 
-Player::Player(const Tape& tape) : tape_(tape), outer_(player), watched_(libtorch::key_of_draws) {
+Player::Player(const Tape& tape) : tape_(tape), outer_(player) {
   player = this;
 }
 Player::~Player() {

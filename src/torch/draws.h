@@ -1,7 +1,7 @@
 // Draws: the random numbers of operators, known exactly whoever else draws.
 //
 // Every operator that draws comes down to a few whose kernels lock a generator: normal_, bernoulli_, multinomial. While
-// the draws of a thread are watched, such an operator gets a private generator that continues the stream of the one it
+// the draws of a thread are recorded, such an operator gets a private generator that continues the stream of the one it
 // was meant for. That one is locked meanwhile, as the kernel itself would do, and then goes on from where the private
 // one ended. So the state before and after every draw is known, the program's streams are what they would be, and other
 // threads draw as they always did.
@@ -17,8 +17,6 @@
 //
 // A draw that passes by the dispatcher (a kernel of the user's own that asks the default generator itself) is not seen.
 #pragma once
-
-#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <cstdint>
 #include <stdexcept>
@@ -41,12 +39,11 @@ class OffTheTape : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Whether operators of this thread draw in the way described above. Without effect as long as nothing records; once
-// something does, they are watched until it ends.
-void watch(bool on);
+// Before anything is recorded or played: sees to operators that libraries have brought since the last time.
+void prepare();
 
-// Records what this thread draws while it exists, if its draws are watched. What happens in an inner recorder is also
-// recorded by those around it.
+// Records what this thread draws while it exists. What happens in an inner recorder is also recorded by those around
+// it.
 class Recorder {
  public:
   Recorder();
@@ -82,7 +79,6 @@ class Player {
   const Tape& tape_;
   std::size_t next_ = 0;
   Player* const outer_;
-  const c10::impl::IncludeDispatchKeyGuard watched_;
 };
 
 }  // namespace reprise::internal::draws

@@ -6,6 +6,7 @@ namespace reprise::internal {
 namespace {
 
 std::atomic<ErrorDoor> door = nullptr;
+std::atomic<const BudgetAdvice*> advice_in_force = nullptr;
 constinit thread_local int inside = 0;
 
 }  // namespace
@@ -16,6 +17,14 @@ void set_error_door(ErrorDoor function) {
 
 void pass_error_door() {
   if (const ErrorDoor function = door; function && inside == 0) function();
+}
+
+void set_budget_advice(const BudgetAdvice* words) {
+  advice_in_force = words;
+}
+
+const BudgetAdvice* budget_advice() {
+  return advice_in_force;
 }
 
 ErrorsStayInside::ErrorsStayInside() {

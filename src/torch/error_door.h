@@ -17,6 +17,17 @@ void set_error_door(ErrorDoor);
 // Does what was set, unless the error stays inside.
 void pass_error_door();
 
+// What a BudgetError advises as long as no plan is known: on the CPU, where a step can be measured without its memory,
+// and elsewhere. Whoever binds another language, or finds the steps of programs that know nothing of Reprise, sets the
+// words for those who read them. They must outlive everything.
+struct BudgetAdvice {
+  const char* on_cpu;
+  const char* elsewhere;
+};
+void set_budget_advice(const BudgetAdvice*);
+// Null: nobody has set one.
+[[nodiscard]] const BudgetAdvice* budget_advice();
+
 // While it exists, errors of this thread stay what they are: somebody of ours may catch them.
 class ErrorsStayInside {
  public:

@@ -61,8 +61,9 @@ std::string sentence(const BudgetError::Facts& facts) {
   if (!facts.not_repeated.empty()) return text + ". " + facts.not_repeated;
   if (!facts.smallest_feasible && !facts.floor) {
     text += "; no plan has been made for this step yet, so it is not known which budget will do: ";
+    if (!facts.advice.empty()) return text + facts.advice;
     text += cpu_alone ? "Session::measure finds out without the memory, and Session::run plans a step that does not "
-                        "fit and runs it again"
+                        "fit and runs it again (unless the step asks what it has computed)"
                       : "begin with a larger one, wait for the plan, and lower it by Session::budget";
   }
   return text;

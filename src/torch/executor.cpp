@@ -57,7 +57,7 @@ void execute(Recording& recording, const Script& script, std::span<const Script:
   for (const Script::Step& step : steps) execute(recording, script, step);
 } catch (const std::exception& error) {
   const Arbiter lock;
-  recording.rules().counters().diverged(std::string("the plan could not be executed: ") + error.what());
+  recording.rules().counters().note(std::string("the plan could not be executed: ") + error.what());
   recording.drop_plan();
   if (const auto& period = recording.period(); period && !period->given) period->drop_plan();
 }

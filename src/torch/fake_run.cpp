@@ -6,8 +6,10 @@
 #include <ATen/core/stack.h>
 #include <ATen/record_function.h>
 
+#include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -50,23 +52,81 @@ bool any_unknown(c10::ArrayRef<const c10::IValue> values) {
   return unknown;
 }
 
+// ---- what depends on whole numbers alone is computed ---------------------------------------------------------------
+
+// Of what is computed of them, all are remembered: 1 - mask.float() is one, too.
+std::unordered_map<const c10::StorageImpl*, libtorch::WeakStorage>& computed_storages() {
+  static auto& storages = *new std::unordered_map<const c10::StorageImpl*, libtorch::WeakStorage>;
+  return storages;
+}
+
+constexpr std::size_t most_computed = 32 << 20;  // bytes
+
+bool is_whole(const at::Tensor& tensor) {
+  return at::isIntegralType(tensor.scalar_type(), true);
+}
+
+// What its result may have to be computed. None of its inputs is unknown.
+std::size_t most_to_compute(c10::ArrayRef<const c10::IValue> inputs) {
+  constexpr std::size_t most_of_nothing = 1 << 20;
+  bool any = false, all = true;
+  const auto look_at = [&](const at::Tensor& tensor) {
+    if (!tensor.defined() || !libtorch::is_plain(tensor)) return;
+    any = true;
+    all =
+        all && (is_whole(tensor) || tensor.numel() == 1 || computed_storages().contains(libtorch::storage_of(tensor)));
+  };
+  for (const c10::IValue& input : inputs) {
+    if (input.isTensor()) look_at(input.toTensor());
+    if (input.isTensorList()) {
+      for (const c10::IValue& element : input.toListRef()) look_at(element.toTensor());
+    }
+  }
+  if (!any) return most_of_nothing;
+  return all ? most_computed : 0;
+}
+
+// A step that is worth planning has neither infinities nor NaNs: who asks for them is told so.
+bool asks_for_faults(const at::RecordFunction& function) {
+  const std::string_view name = function.name();
+  return name == "aten::isinf" || name == "aten::isnan" || name == "aten::isposinf" || name == "aten::isneginf";
+}
+
 struct UnknownContext final : at::ObserverContext {
-  bool unknown = false;
+  bool unknown = false, computes = false, finds_no_faults = false;
 };
+thread_local int computing = 0;  // operators, one in another
 
 std::unique_ptr<at::ObserverContext> look_at_inputs(const at::RecordFunction& function) {
   auto context = std::make_unique<UnknownContext>();
   context->unknown = any_unknown(function.inputs());
+  if (context->unknown && asks_for_faults(function)) {
+    context->unknown = false;
+    context->finds_no_faults = context->computes = true;
+    if (computing++ == 0) heap::own_pages_up_to(most_computed);
+    return context;
+  }
+  const std::size_t most = context->unknown || computing > 0 ? 0 : most_to_compute(function.inputs());
+  context->computes = most > 0 || (computing > 0 && !context->unknown);
+  if (context->computes && computing++ == 0) heap::own_pages_up_to(most);
   return context;
 }
 
 void mark_outputs(const at::RecordFunction& function, at::ObserverContext* given) {
   const bool unknown = given && static_cast<UnknownContext*>(given)->unknown;
+  const bool computed = given && static_cast<UnknownContext*>(given)->computes;
+  if (computed && --computing == 0) heap::own_pages_up_to(0);
   for (const c10::IValue& output : function.outputs()) {
     for_each_tensor(output, [&](const at::Tensor& tensor, c10::StorageImpl* storage, meter::Header* header) {
       if (heap::is_shared(header)) {
         // Indices of any number would lead anywhere.
         if (at::isIntegralType(tensor.scalar_type(), false)) heap::clear(header);
+      } else if (computed) {
+        if (static_cast<UnknownContext*>(given)->finds_no_faults) {
+          std::memset(storage->mutable_data(), 0, storage->nbytes());
+          unknown_storages().erase(storage);  // by an operator that it called
+        }
+        computed_storages().emplace(storage, libtorch::share(storage).getWeakStorageImpl());
       } else if (unknown) {
         unknown_storages().emplace(storage, libtorch::share(storage).getWeakStorageImpl());
       }
@@ -76,8 +136,22 @@ void mark_outputs(const at::RecordFunction& function, at::ObserverContext* given
 
 // ---- nobody may ask for what is not known --------------------------------------------------------------------------
 
+// What an operator takes by whole numbers or truth values (x[mask]) depends on these, and not on what it takes.
+bool asks_for_unknown(c10::ArrayRef<const c10::IValue> inputs) {
+  std::vector<c10::IValue> whole;
+  const auto look_at = [&](const c10::IValue& input) {
+    if (input.isTensor() && input.toTensor().defined() && is_whole(input.toTensor())) whole.push_back(input);
+  };
+  for (const c10::IValue& input : inputs) {
+    look_at(input);
+    if (!input.isList()) continue;
+    for (const c10::IValue& element : input.toListRef()) look_at(element);
+  }
+  return any_unknown(whole.empty() ? inputs : c10::ArrayRef<const c10::IValue>(whole.data(), whole.size()));
+}
+
 void refuse_unknown(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-  if (any_unknown(torch::jit::last(*stack, op.schema().arguments().size()))) {
+  if (asks_for_unknown(torch::jit::last(*stack, op.schema().arguments().size()))) {
     throw Error("operator " + c10::toString(op.operator_name()) +
                 " tells the program what is in a tensor, and tensors have no contents here: leave it out of what is "
                 "measured");
@@ -85,7 +159,7 @@ void refuse_unknown(const c10::OperatorHandle& op, c10::DispatchKeySet keys, tor
   op.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, libtorch::key_of_draws), stack);
 }
 
-// The key is included on threads that are recorded, see draws.h. No operator that draws is among these.
+// No operator that draws is among these, so that the key is free (draws.h).
 void watch_for_questions() {
   static auto& registrations = *new std::vector<c10::RegistrationHandleRAII>;
   auto& dispatcher = c10::Dispatcher::singleton();

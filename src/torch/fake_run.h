@@ -1,5 +1,6 @@
 // A fake run: a process in which a step is only measured. Large tensors share pages, and who asks for what is in a
-// tensor that depends on them gets an error instead.
+// tensor that depends on them gets an error instead. Whole numbers and truth values that depend on nothing else (masks,
+// lengths, positions) are computed: programs ask for these.
 #pragma once
 
 namespace reprise::internal {

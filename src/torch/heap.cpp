@@ -21,6 +21,8 @@ constinit std::atomic<Arena*> kept{nullptr};
 constinit std::atomic<SharedPages*> shared{nullptr};
 constinit std::mutex mutex;  // of both
 
+thread_local std::size_t own_up_to = 0;  // bytes, where pages are shared
+
 Arena* arena() {
   return kept.load(std::memory_order_acquire);
 }
@@ -28,7 +30,8 @@ Arena* arena() {
 }  // namespace
 
 Piece allocate(std::size_t bytes, Bytes cache) {
-  if (SharedPages* const pages = shared.load(std::memory_order_acquire); pages && bytes >= large) [[unlikely]] {
+  if (SharedPages* const pages = shared.load(std::memory_order_acquire); pages && bytes >= large && bytes > own_up_to)
+      [[unlikely]] {
     const std::lock_guard lock(mutex);
     return {pages->allocate(bytes), nullptr, nullptr};
   }
@@ -91,6 +94,10 @@ Bytes cached() {
 void share_pages() {
   constexpr std::size_t window = 256 << 20;
   shared.store(new SharedPages(window), std::memory_order_release);
+}
+
+void own_pages_up_to(std::size_t bytes) {
+  own_up_to = bytes;
 }
 
 bool is_shared(const void* memory) {

@@ -46,6 +46,8 @@ void give_back();
 // From now on all large requests are served with pages that they share (shared_pages.h), and nothing is kept that is
 // written into them. For a process in which a step is only measured, and never undone. Throws Error.
 void share_pages();
+// Whether pieces of this thread that are not larger have pages of their own all the same.
+void own_pages_up_to(std::size_t bytes);
 [[nodiscard]] bool is_shared(const void* memory);
 // Gives such a piece pages of its own, with zeros. Without effect on others.
 void clear(void* memory);

@@ -1,5 +1,7 @@
 #include "torch/interception.h"
 
+#include <c10/util/Exception.h>
+
 #include <memory>
 #include <utility>
 
@@ -9,6 +11,16 @@ namespace reprise::internal {
 namespace {
 
 constinit std::mutex registering;  // one thread at a time, for all of them
+
+// LibTorch warns whoever replaces a kernel that is there.
+class ReplacingIsMeant final : c10::WarningHandler {
+ public:
+  ReplacingIsMeant() : guard_(this) {}
+  void process(const c10::Warning&) override {}
+
+ private:
+  const c10::WarningUtils::WarningHandlerGuard guard_;
+};
 
 }  // namespace
 
@@ -39,9 +51,9 @@ void Interception::update() {
   const std::scoped_lock lock(registering);
   auto& dispatcher = c10::Dispatcher::singleton();
   if (!std::exchange(listening_, true)) {
-    registrations_.push_back(dispatcher.registerFallback(key_, c10::KernelFunction::makeFallthrough(), "reprise"));
     registrations_.push_back(dispatcher.addRegistrationListener(std::make_unique<Listener>(*this)));
   }
+  const ReplacingIsMeant quiet;
   while (const auto op = take_brought()) {
     auto kernel = op->hasSchema() ? kernel_for_(*op) : std::nullopt;
     if (!kernel || !registered_.insert(c10::toString(op->operator_name())).second) continue;

@@ -1,8 +1,10 @@
-// Interception: kernels of our own in front of others, for threads that ask for it.
+// Interception: kernels of our own in front of others.
 //
-// A dispatch key that nothing else uses gets a kernel for some operators, and lets all others through. It is in effect
-// on threads that include the key, and costs nothing elsewhere. (Record functions cannot do this: they see the call,
-// but cannot change its arguments, and have all of them boxed for every operator.)
+// Some operators get a kernel at a dispatch key that every thread includes from its start. So the keys of a thread are
+// the same in a step, outside of it and in backward: whoever looks at them (guards of compiled code, higher-order
+// operators, tracers) sees nothing of a step. The kernel itself passes the call on where there is nothing to do.
+// (Record functions cannot do this: they see the call, but cannot change its arguments, and have all of them boxed for
+// every operator.)
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>

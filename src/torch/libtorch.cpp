@@ -9,7 +9,10 @@
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/Event.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/csrc/autograd/anomaly_mode.h>
+#include <torch/csrc/jit/frontend/tracer.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -29,11 +32,10 @@ class Unseen {
       : autograd_(c10::autograd_dispatch_keyset_with_ADInplaceOrView),
         autocast_(c10::autocast_dispatch_keyset),
         modes_(keys_of_modes),
-        ours_(c10::DispatchKeySet({key_of_draws, key_of_writes})),
         recording_(false) {}
 
  private:
-  const c10::impl::ExcludeDispatchKeyGuard autograd_, autocast_, modes_, ours_;
+  const c10::impl::ExcludeDispatchKeyGuard autograd_, autocast_, modes_;
   const at::RecordFunctionGuard recording_;
 };
 
@@ -61,6 +63,19 @@ at::Tensor bytes_in(const c10::Storage& storage) {
 }
 
 }  // namespace
+
+at::Tensor new_bytes(std::int64_t size, c10::Device device) {
+  const Unseen unseen;
+  return at::empty({size}, at::TensorOptions(device).dtype(at::kByte));
+}
+
+bool is_traced() {
+  using Modes = c10::impl::TorchDispatchModeTLS;
+  using Key = c10::impl::TorchDispatchModeKey;
+  if (torch::jit::tracer::isTracing()) return true;
+  return Modes::any_modes_set() &&
+         (Modes::get_mode(Key::PROXY) || Modes::get_mode(Key::FUNCTIONAL) || Modes::get_mode(Key::FAKE));
+}
 
 c10::Storage new_storage(std::size_t bytes, c10::Device device) {
   c10::OptionalDeviceGuard there;
@@ -210,16 +225,21 @@ std::uint64_t fingerprint(const RandomState& given) {
 }
 
 void throw_modified(const Version& now, std::uint32_t expected, c10::Device device, at::ScalarType dtype,
-                    c10::IntArrayRef sizes) {
+                    c10::IntArrayRef sizes, const std::string& made_by) {
   // A tensor that LibTorch calls by the name of its type, without contents.
   const at::Tensor like = at::detail::make_tensor<c10::TensorImpl>(
       c10::DispatchKeySet(c10::computeDispatchKey(dtype, c10::kStrided, device)), c10::scalarTypeToTypeMeta(dtype),
       device);
   TORCH_CHECK(
       false, "one of the variables needed for gradient computation has been modified by an inplace operation: [",
-      like.toString(), " ", sizes, "] is at version ", now.current_version(), "; expected version ", expected,
-      " instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with ",
-      anomaly_detection, ".");
+      like.toString(), " ", sizes, "]", made_by, " is at version ", now.current_version(), "; expected version ",
+      expected, " instead. ",
+      torch::autograd::AnomalyMode::is_enabled()
+          ? std::string("Hint: the backtrace further above shows the operation that failed to compute its gradient. "
+                        "The variable in question was changed in there or anywhere later. Good luck!")
+          : std::string("Hint: enable anomaly detection to find the operation that failed to compute its gradient, "
+                        "with ") +
+                anomaly_detection + ".");
 }
 
 }  // namespace reprise::internal::libtorch

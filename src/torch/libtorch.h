@@ -113,18 +113,26 @@ inline void default_type(at::ScalarType type) {
   c10::set_default_dtype(c10::scalarTypeToTypeMeta(type));
 }
 
-// Dispatch keys that nothing else uses, for interception.h: the first right above the kernels, so that only a kernel
-// runs while a generator is locked; the second above everything else.
-inline constexpr c10::DispatchKey key_of_draws = c10::DispatchKey::Fake;
-inline constexpr c10::DispatchKey key_of_writes = c10::DispatchKey::TESTING_ONLY_GenericMode;
+// Dispatch keys for interception.h: the first right above the kernels, so that only a kernel runs while a generator is
+// locked; at the second, LibTorch counts the writes.
+inline constexpr c10::DispatchKey key_of_draws = c10::DispatchKey::BackendSelect;
+inline constexpr c10::DispatchKey key_of_writes = c10::DispatchKey::ADInplaceOrView;
 
-// Keys of the thread's modes that count or change operators: Python's, vmap's, functorch's and functionalization.
+// Keys of the thread's modes that count or change operators: Python's, vmap's, functorch's, functionalization and
+// tracing.
 inline constexpr c10::DispatchKeySet keys_of_modes =
-    c10::python_ks |
-    c10::DispatchKeySet({c10::DispatchKey::VmapMode, c10::DispatchKey::FuncTorchVmapMode, c10::DispatchKey::Batched,
-                         c10::DispatchKey::FuncTorchDynamicLayerFrontMode,
-                         c10::DispatchKey::FuncTorchDynamicLayerBackMode, c10::DispatchKey::FuncTorchBatched,
-                         c10::DispatchKey::FuncTorchGradWrapper, c10::DispatchKey::Functionalize});
+    c10::python_ks | c10::DispatchKeySet({c10::DispatchKey::VmapMode, c10::DispatchKey::FuncTorchVmapMode,
+                                          c10::DispatchKey::Batched, c10::DispatchKey::FuncTorchDynamicLayerFrontMode,
+                                          c10::DispatchKey::FuncTorchDynamicLayerBackMode,
+                                          c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::FuncTorchGradWrapper,
+                                          c10::DispatchKey::Functionalize, c10::DispatchKey::Tracer});
+
+// An uninitialized tensor, by the device's own operator; nobody sees it.
+[[nodiscard]] at::Tensor new_bytes(std::int64_t size, c10::Device);
+
+// Whether the program makes a graph of what this thread runs (torch.compile, make_fx, jit.trace and the like) or only
+// looks at shapes. Not known below an operator that jit.trace records.
+[[nodiscard]] bool is_traced();
 
 // The state of a generator, without a tensor: of LibTorch's own for the CPU, or of an accelerator's, which is a seed
 // and how far it has gone.
@@ -146,8 +154,9 @@ void restore(c10::GeneratorImpl&, const RandomState&);
 [[nodiscard]] at::Generator new_generator(c10::Device);
 [[nodiscard]] std::uint64_t fingerprint(const RandomState&);
 
-// Throws what LibTorch throws when a saved tensor was written since it was saved.
+// Throws what LibTorch throws when a saved tensor was written since it was saved. `made_by` is ", which is output 0 of
+// Mul," or nothing.
 [[noreturn]] void throw_modified(const Version& now, std::uint32_t expected, c10::Device, at::ScalarType,
-                                 c10::IntArrayRef sizes);
+                                 c10::IntArrayRef sizes, const std::string& made_by);
 
 }  // namespace reprise::internal::libtorch

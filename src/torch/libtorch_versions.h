@@ -195,6 +195,15 @@ inline constexpr auto anomaly_detection = "torch.autograd.set_detect_anomaly(Tru
 inline constexpr auto anomaly_detection = "torch.autograd.set_detect_anomaly(True)";
 #endif
 
+// What it calls there the node that made the tensor.
+[[nodiscard]] inline std::string name_of(const torch::autograd::Node& node) {
+#if REPRISE_LIBTORCH_FROM(2, 13)
+  return node.forward_op_name();
+#else
+  return node.name();
+#endif
+}
+
 // Where the kernel for this key, which is there, was registered: the file and the line, and more.
 [[nodiscard]] inline std::string registration_of_kernel(const c10::OperatorHandle& handle, c10::DispatchKey key) {
 #if REPRISE_LIBTORCH_FROM(2, 9)
@@ -204,12 +213,6 @@ inline constexpr auto anomaly_detection = "torch.autograd.set_detect_anomaly(Tru
   const std::size_t line = table.find(std::string("\n") + c10::toString(key) + ": ");
   return line == std::string::npos ? "" : table.substr(line + 1, table.find('\n', line + 1) - line - 1);
 #endif
-}
-
-// Whether functions in Python are called below libtorch::key_of_draws, as they are before 2.13, where that key comes
-// before those of Python. What they call comes by here again.
-[[nodiscard]] inline bool python_is_below(c10::DispatchKeySet below) {
-  return below.has(c10::DispatchKey::Python);
 }
 
 }  // namespace reprise::internal::libtorch

@@ -272,8 +272,9 @@ void limit(Bytes limit, Bytes reserve = 0);
 void keep_heap();
 // Keeps freed memory whatever the limit, so that steps under one and steps without can be compared.
 void keep_all_pages();
-// Gives freed memory back to the system.
+// Gives freed memory back to the system, all of it, or what is resident beyond this limit.
 void give_back();
+void shrink(Bytes limit);
 // Resident bytes of this process, as the system sees them.
 [[nodiscard]] Bytes resident();
 

@@ -146,6 +146,11 @@ void limit(Bytes limit, Bytes reserve) {
   cpu_meter.limit(limit, reserve);
   if (limit == unlimited || settings.keeps_pages.load(relaxed)) return;
   settings.target.store(resident_target(limit), relaxed);
+  shrink(limit);
+}
+
+void shrink(Bytes limit) {
+  if (limit == unlimited || settings.keeps_pages.load(relaxed)) return;
   heap::shrink(resident_target(limit) - live());
 }
 

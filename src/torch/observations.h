@@ -22,6 +22,7 @@ struct ObservedMoment {
 // this moment begins, and what was there in between is the event's.
 struct OtherBytes {
   Bytes between = 0, within = 0;
+  bool operator==(const OtherBytes&) const = default;
 };
 
 // A value that an event asked for.

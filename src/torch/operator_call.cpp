@@ -52,6 +52,7 @@ void OperatorCall::record(const OperatorInfo& info, c10::ArrayRef<const c10::IVa
   recipe.obstacle = info.obstacle;
   recipe.grad_mode = at::GradMode::is_enabled();
   recipe.default_type = libtorch::default_type();
+  recipe.settings = Settings::now();
   write_arguments(r_, recipe, inputs);
   const bool on_accelerator = r_.course().recipes().accelerator_of(recipe.start.references).has_value();
   if (!recipe.obstacle) recipe.obstacle = r_.rules().distrusted(info, op_, on_accelerator);
@@ -189,7 +190,9 @@ Id OperatorCall::take(c10::StorageImpl* storage, Output output) {
   if (r_.course().info(output.value).maker != no_operator) r_.journal().made(output.value);
   if (!values.rebuildable(output.value)) {
     if (values.may_forget()) values.hold(output.value, storage);
-    if (r_.rules().place_of(header) == nowhere || recipe().obstacle) r_.rules().counters().kept(recipe(), bytes);
+    if (r_.rules().place_of(header) == nowhere || recipe().obstacle) {
+      r_.rules().counters().kept(recipe(), keeps_more(output) ? bytes : 0);
+    }
   }
   const PlanRun* const plan = r_.plan();
   if (plan && plan->owns(output.value) && r_.course().choice_of(output.value) != Choice::forget) {
@@ -197,6 +200,12 @@ Id OperatorCall::take(c10::StorageImpl* storage, Output output) {
     if (!values.kept(output.value)) values.keep(output.value, libtorch::share(storage));
   }
   return output.value;
+}
+
+bool OperatorCall::keeps_more(const Output& output) const {
+  if (output.write < 0) return true;
+  const Id before = r_.course().recipes().writes_of(op_)[output.write].before;
+  return before == no_value || r_.values().rebuildable(before);
 }
 
 bool OperatorCall::takes_expected(c10::StorageImpl* storage, Bytes bytes, Output& output) {

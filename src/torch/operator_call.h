@@ -53,6 +53,8 @@ class OperatorCall {
   Id take(c10::StorageImpl*, Output);
   [[nodiscard]] bool takes_expected(c10::StorageImpl*, Bytes, Output&);
   void add_output(c10::StorageImpl*, Output&);
+  // False if the storage that the output is written into is kept already, for a version before this one.
+  [[nodiscard]] bool keeps_more(const Output&) const;
   void fail();
   void give_up(const char* gave, const char* why);
   void diverge_in_it(const char* what);

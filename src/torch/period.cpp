@@ -61,13 +61,7 @@ void Period::see_other(const std::vector<OtherBytes>& of_step) {
 }
 
 Bytes Period::spare_now() const {
-  if (!script) return 0;
-  Bytes least = script->budget;
-  for (std::size_t m = 0; m < std::min(other.size(), script->most_other.size()); ++m) {
-    const OtherBytes& most = script->most_other[m];
-    least = std::min({least, most.between - other[m].between, most.within - other[m].within});
-  }
-  return least;
+  return script ? script->spare(other) : 0;
 }
 
 void Period::use(std::shared_ptr<const Script> with, Plan its_plan) {

@@ -42,12 +42,11 @@ struct Period {
   std::optional<Bytes> smallest_feasible;  // if infeasible
   std::optional<Bytes> floor;              // likewise: no plan can do with less
   std::string floor_set_by;
-  std::optional<Bytes> kept_peak;  // if nothing were forgotten, once it was asked for
-  int planned_with = 0;            // `measured` when it was planned
-  double searched_for = 0;         // seconds that the last search for a plan was allowed to take
-  bool planning = false;           // a job is under way
-  Bytes spare = 0;  // what the script leaves free of the budget at the tightest moment, with `other`; below
-                    // zero: the other bytes have outgrown it
+  int planned_with = 0;     // `measured` when it was planned
+  double searched_for = 0;  // seconds that the last search for a plan was allowed to take
+  bool planning = false;    // a job is under way
+  Bytes spare = 0;          // what the script leaves free of the budget at the tightest moment, with `other`; below
+                            // zero: the other bytes have outgrown it
   Bytes spare_when_planned = 0;  // the same, when it was made
 
   // ---- what a plan saves, see planning_budget.h ----

@@ -116,8 +116,24 @@ std::shared_ptr<Period> Periods::end(Recording& r) {
   if (!period) return nullptr;
   if (rules_->accelerator()) seconds_of_device_ += period->seconds() + r.rebuilding();
   const auto longest = longest_.lock();
-  if (!longest || longest->recipes->operators.size() < period->recipes->operators.size()) longest_ = period;
+  if (!longest || longest->recipes->operators.size() < period->recipes->operators.size()) {
+    longest_ = period;
+    see_longest(r);
+  }
   return period;
+}
+
+void Periods::see_longest(Recording& r) {
+  const auto& period = r.period();
+  LongestPeriod& seen = seen_of_longest_;
+  const auto& measured = r.journal().other();
+  const auto& other = measured.size() == period->other.size() ? measured : period->other;
+  if (seen.period.lock() != period || seen.other != other) {
+    seen.period = period;
+    seen.other = other;
+    seen.kept_peak.reset();
+  }
+  seen.script = r.plan() ? r.plan()->script() : r.at_ease() ? period->script : nullptr;
 }
 
 // A period that nobody has seen before.

@@ -21,6 +21,14 @@ struct AnnouncedPlan {
   Plan plan;
 };
 
+// What the longest period of a step came to, for the summary.
+struct LongestPeriod {
+  std::weak_ptr<Period> period;
+  std::shared_ptr<const Script> script;    // of the plan that it followed; nullptr: none
+  std::vector<OtherBytes> other;           // by moment: in that step, if they were measured, or lately
+  mutable std::optional<Bytes> kept_peak;  // if nothing had been forgotten, once that was asked for
+};
+
 class Periods {
  public:
   Periods(std::shared_ptr<Rules> rules, PlanningBudget& planning) : rules_(std::move(rules)), planning_(planning) {}
@@ -39,6 +47,7 @@ class Periods {
   [[nodiscard]] int ended() const { return ended_; }
   // The longest one of the present step, or else of the last; nullptr: none was complete.
   [[nodiscard]] std::shared_ptr<Period> longest() const;
+  [[nodiscard]] const LongestPeriod& seen_of_longest() const { return seen_of_longest_; }
 
   // Plans for the next step, or for the rest of the present one: its periods are recorded as if nothing were known.
   void announce(std::vector<AnnouncedPlan> plans) { announced_ = std::move(plans); }
@@ -63,6 +72,7 @@ class Periods {
   [[nodiscard]] const AnnouncedPlan* announced_after(int ended) const;
   void remember(Recording&);
   void learn_from(Recording&);
+  void see_longest(Recording&);
 
   const std::shared_ptr<Rules> rules_;
   PlanningBudget& planning_;
@@ -70,6 +80,7 @@ class Periods {
   std::weak_ptr<Period> last_, first_;  // the one that ended last; the one that steps begin with
   bool first_in_step_ = true;
   std::weak_ptr<Period> longest_, longest_of_last_step_;
+  LongestPeriod seen_of_longest_;
   std::vector<AnnouncedPlan> announced_;
   int ended_ = 0, planned_ = 0;  // in the step; of them, those that followed their plan to the end
   double seconds_of_device_ = 0;

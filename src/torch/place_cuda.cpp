@@ -147,9 +147,16 @@ class CountedCuda final : public CountedAllocator {
 
   void stand_in_front() {
     constexpr std::uint8_t priority = 100;  // the present one's is lower
+    find_unit();
     asked_.store(&front_);
     c10::SetAllocator(c10::DeviceType::CUDA, &front_, priority);
-    expect_to_be_asked();
+    try {
+      expect_to_be_asked();
+    } catch (...) {
+      asked_.store(&below_);
+      c10::SetAllocator(c10::DeviceType::CUDA, &below_, priority);
+      throw;
+    }
   }
   [[nodiscard]] bool in_charge() const override {
     return asked_.load() == &front_ && c10::GetAllocator(c10::DeviceType::CUDA) == &front_;

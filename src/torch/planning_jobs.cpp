@@ -200,17 +200,16 @@ void PlanningJobs::plan(const std::shared_ptr<Period>& period, Bytes budget, dou
     write_advice(folder_, budget, learnt);
   } catch (const Error& error) {
     const Arbiter lock;
-    rules_->counters().diverged(error.what());
+    rules_->counters().note(error.what());
   }
 }
 
 // False: it follows no other plan than before. Where it has one, it goes on with it: the meter is the limit.
 bool PlanningJobs::take(Period& period, PeriodPlan outcome) {
   const PlanResult& result = outcome.result;
-  if (!outcome.not_written.empty()) rules_->counters().diverged(outcome.not_written);
-  if (result.keep_everything_peak > 0) period.kept_peak = result.keep_everything_peak;
+  if (!outcome.not_written.empty()) rules_->counters().note(outcome.not_written);
   if (!outcome.failure.empty()) {
-    rules_->counters().diverged("a trace could not be planned: " + outcome.failure);
+    rules_->counters().note("a trace could not be planned: " + outcome.failure);
     period.infeasible = true;
     return false;
   }

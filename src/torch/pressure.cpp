@@ -74,6 +74,9 @@ std::string under_way(const Recording& r) {
   for (const auto& [what, bytes] : pinned) facts.pinned.push_back({what, bytes});
   std::stable_sort(facts.pinned.begin(), facts.pinned.end(),
                    [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  if (const BudgetAdvice* const advice = budget_advice()) {
+    facts.advice = facts.place == "cpu" && facts.cpu_alone ? advice->on_cpu : advice->elsewhere;
+  }
   throw BudgetError(std::move(facts));
 }
 
@@ -98,12 +101,13 @@ bool forget_until_it_fits(Meter& meter, Bytes wanted) {
     bool forgotten = false;
     {
       const Arbiter lock;
-      forgotten = forget_something(meter, reconsidered);
+      forgotten = give_up_origins(meter, 8) || forget_something(meter, reconsidered);
     }
     if (!forgotten && !put_away_what_cannot_be_rebuilt(meter) && !put_a_gradient_below(meter)) {
       const Arbiter lock;
       if (meter.live() + wanted <= meter.limit()) return false;  // into the reserve
-      if (!process().tiers().give_up_fetched() && !forget_the_largest(meter) && !drop_a_packed_copy(meter)) {
+      if (!process().tiers().give_up_fetched() && !forget_the_largest(meter) && !drop_a_packed_copy(meter) &&
+          !give_up_origins(meter, 1)) {
         throw_budget_error(meter, wanted);
       }
     }

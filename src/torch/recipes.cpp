@@ -21,7 +21,9 @@ bool same_bits(const at::Tensor& a, const at::Tensor& b) {
 
 bool same_operator(const Recipes& a, const Recipes& b, Id op) {
   const Recipe &x = a.operators[op], &y = b.operators[op];
-  if (x.info != y.info || x.grad_mode != y.grad_mode || x.default_type != y.default_type) return false;
+  if (x.info != y.info || x.grad_mode != y.grad_mode || x.default_type != y.default_type || x.settings != y.settings) {
+    return false;
+  }
   const auto mine = a.arguments_of(op), theirs = b.arguments_of(op);
   if (mine.size() != theirs.size()) return false;
   for (std::size_t i = 0; i < mine.size(); ++i) {

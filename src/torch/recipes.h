@@ -19,6 +19,7 @@
 #include "reprise/torch/policy.h"
 #include "reprise/trace/trace.h"
 #include "torch/operators.h"
+#include "torch/settings.h"
 #include "torch/view.h"
 
 namespace reprise::internal {
@@ -79,6 +80,7 @@ struct Recipe {
   Marks start;  // its arguments, writes and outputs begin here and end where the next one's begin
   bool grad_mode = true;
   at::ScalarType default_type = at::kFloat;  // of factories and of whole numbers that become fractions
+  Settings settings = {};                    // that it ran with
   const char* obstacle = nullptr;            // why it cannot be replayed; nullptr: it can
   Choice choice = Choice::decide;            // the policy's
   const std::string* module = nullptr;       // whose parameter it reads; nullptr: none, or nobody told

@@ -29,7 +29,7 @@ namespace {
 struct OperatorContext final : at::ObserverContext, Pooled<OperatorContext, 4> {
   std::optional<OperatorCall> call;  // of one that is recorded
   writes::Written written;           // by one that is not
-  bool compiled_function = false;
+  bool compiled_function = false, traced = false;
   Id only_view_of = no_value;  // of one that leaves the contents what they are: whose they are
 };
 
@@ -37,7 +37,7 @@ struct OperatorContext final : at::ObserverContext, Pooled<OperatorContext, 4> {
 bool takes_long(c10::ArrayRef<const c10::IValue> inputs) {
   constexpr std::size_t much = 64 << 10;
   return std::any_of(inputs.begin(), inputs.end(), [](const c10::IValue& input) {
-    return input.isTensor() && input.toTensor().defined() && input.toTensor().has_storage() &&
+    return input.isTensor() && input.toTensor().defined() && libtorch::is_plain(input.toTensor()) &&
            libtorch::storage_of(input.toTensor())->nbytes() >= much;
   });
 }
@@ -115,36 +115,49 @@ std::unique_ptr<at::ObserverContext> before_change_of_view(const at::RecordFunct
   return context;
 }
 
-// The storage still has the memory of the value if it is bound to it.
+// The storage still has the memory of the value if it is bound to it. Else (set_) the tensor has another storage now:
+// its version no longer tells of the value.
 void after_change_of_view(const at::RecordFunction& function, Recording& r, Id value) {
   if (function.outputs().empty() || !function.outputs()[0].isTensor()) return;
   const at::Tensor& tensor = function.outputs()[0].toTensor();
   if (!tensor.defined() || !libtorch::is_plain(tensor)) return;
   const Arbiter lock;
   Bindings& bindings = r.values().bindings();
-  const bool there = bindings.find(libtorch::storage_of(tensor)) == value;
-  if (there && bindings.written_unseen(value)) bindings.expect_present(value, tensor);
+  if (bindings.find(libtorch::storage_of(tensor)) != value) return bindings.expect_nothing(value);
+  if (bindings.written_unseen(value)) bindings.expect_present(value, tensor);
+}
+
+// It is not recorded, nor is what it calls, but it changes what it writes.
+std::unique_ptr<OperatorContext> ignore_with_all_it_calls(const at::RecordFunction& function,
+                                                          const OperatorInfo* info) {
+  auto context = std::make_unique<OperatorContext>();
+  if (info) context->written = writes::written_by(*info, function.inputs());
+  writes::save_contents(context->written);
+  ++writes::operators_under_way();  // last: LibTorch does not tell of the end of an operator whose start callback threw
+  return context;
 }
 
 std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& function) {
   ThreadState& here = this_thread();
-  if (here.inside > 0) {
+  if (writes::operators_under_way() > 0) {
     look_at(function, here);
     return nullptr;
   }
   if (!here.source || is_still_inside(here)) return nullptr;
-  if (here.seeks_place != SeeksPlace::no) find_place(here, function.inputs());
   const OperatorInfo* const info = find_operator(function);
+  if (libtorch::is_traced()) {
+    auto context = ignore_with_all_it_calls(function, info);
+    context->traced = here.in_traced = true;
+    return context;
+  }
+  if (here.seeks_place != SeeksPlace::no) find_place(here, function.inputs());
   if (info ? is_recorded_otherwise(*info) || is_taken_apart() : !is_compiled_function(function)) {
     const bool in_place = info && info->kind == OperatorInfo::Kind::ignored && info->writes;
     return in_place ? before_change_of_view(function, here) : nullptr;
   }
   if (!info || info->kind == OperatorInfo::Kind::opaque) {
-    auto context = std::make_unique<OperatorContext>();
+    auto context = ignore_with_all_it_calls(function, info);
     context->compiled_function = here.in_compiled_function = !info;
-    if (info) context->written = writes::written_by(*info, function.inputs());
-    writes::save_contents(context->written);
-    ++here.inside;
     return context;
   }
   if (here.seeks_place != SeeksPlace::no && has_no_place(here)) {
@@ -166,7 +179,7 @@ std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& funct
     if (written.empty()) return nullptr;
     auto context = std::make_unique<OperatorContext>();
     context->written = std::move(written);
-    ++here.inside;
+    ++writes::operators_under_way();
     return context;
   }
   end_node_around(r);
@@ -179,8 +192,8 @@ std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& funct
     here.recording.reset();
     throw;
   }
-  ++here.inside;
   if (r.journal().measuring()) context->call->start_clock(takes_long(function.inputs()));
+  ++writes::operators_under_way();  // last, as above
   return context;
 }
 
@@ -192,8 +205,9 @@ void on_operator_end(const at::RecordFunction& function, at::ObserverContext* gi
     if (here.recording) after_change_of_view(function, *here.recording, context.only_view_of);
     return;
   }
-  --here.inside;
+  --writes::operators_under_way();
   if (context.compiled_function) here.in_compiled_function = false;
+  if (context.traced) here.in_traced = false;
   if (!context.call) return writes::take_over(context.written);
   if (!here.recording) return;
   Recording& r = *here.recording;
@@ -288,7 +302,7 @@ void watch_operators(Watch on) {
             .scopes({at::RecordScope::FUNCTION}));
   watch(this_thread().scopes, on,
         at::RecordFunctionCallback(on_scope, on_scope_end).scopes({at::RecordScope::USER_SCOPE}));
-  draws::watch(on == Watch::on);
+  if (on == Watch::on) draws::prepare();
 }
 
 void watch_nodes(Watch on) {

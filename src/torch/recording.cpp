@@ -149,6 +149,7 @@ void Recording::attach(SavedTensor& saved, Id value, c10::StorageImpl* storage) 
   const bool in_region = regions().open > 0 && !plan_ && choice != Choice::keep;
   if (in_region && values_.pending().of(value).size() == 1) regions().forgotten += values_.bytes(value);
   if (rules_->forgets_everything() || in_region || (choice == Choice::forget && values_.may_forget())) {
+    if (values_.pending().of(value).size() == 1) rules_->forgotten_at_once(*storage, values_.bytes(value));
     values_.take_fingerprints(value, libtorch::share(storage));
     return;
   }

@@ -162,8 +162,9 @@ void Replay::take_output(const Output& output, const torch::jit::Stack& results)
     return;
   }
   if (c10::Storage there = values.storage(output.value)) {
-    if (kept && !values.kept(output.value)) {
-      values.keep(output.value, std::move(there));
+    if (kept && !values.kept(output.value)) values.keep(output.value, there);
+    if (used) {
+      slot->storage = std::move(there);  // whoever has brought it may let go of it
     } else {
       Arbiter::discard(std::move(there));
     }
@@ -224,7 +225,7 @@ c10::Storage Replay::contents_of_copy(Id value) {
     const Arbiter lock;
     if (!r_.values().rebuildable(value)) fail_lost(error.what());
     r_.values().lose_copy(value);
-    r_.rules().counters().diverged(std::string("a value is replayed because its copy is lost: ") + error.what());
+    r_.rules().counters().note(std::string("a value is replayed because its copy is lost: ") + error.what());
     throw LostCopy();
   }
 }

@@ -18,12 +18,11 @@ class BelowAutograd {
   BelowAutograd()
       : autograd_(c10::autograd_dispatch_keyset_with_ADInplaceOrView),
         autocast_(c10::autocast_dispatch_keyset),
-        writes_(libtorch::key_of_writes),
         modes_(libtorch::keys_of_modes),
         recording_(false) {}
 
  private:
-  c10::impl::ExcludeDispatchKeyGuard autograd_, autocast_, writes_, modes_;
+  c10::impl::ExcludeDispatchKeyGuard autograd_, autocast_, modes_;
   at::RecordFunctionGuard recording_;
 };
 
@@ -53,6 +52,7 @@ ReplayCall::ReplayCall(const Recording& r, Id op) {
   const Recipe& recipe = recipes.operators[op];
   info = recipe.info;
   grad_mode = recipe.grad_mode;
+  settings = recipe.settings;
   tape = r.course().tape(op);
   bool has_fractions = false;
   const auto all_writes = recipes.writes_of(op);
@@ -78,6 +78,7 @@ void ReplayCall::run(torch::jit::Stack& stack) const {
   const BelowAutograd below;
   const at::AutoGradMode mode(grad_mode);
   const DefaultTypeAsRecorded type(default_type);
+  const WithSettings as_recorded(settings);
   const draws::Player random(tape);
   Arbiter::expect_free("an operator is replayed");
   if (info->gone) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "torch/recording.h"
+#include "torch/settings.h"
 
 namespace reprise::internal {
 
@@ -24,6 +25,7 @@ struct ReplayCall {
   const OperatorInfo* info = nullptr;
   bool grad_mode = true;
   std::optional<at::ScalarType> default_type;  // if the results may depend on it
+  Settings settings;
   c10::SmallVector<Argument, 8> arguments;
   c10::SmallVector<Write, 2> writes;
   draws::Tape tape;

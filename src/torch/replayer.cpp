@@ -207,6 +207,9 @@ void replay_for_plan(Recording& recording, std::span<const Id> operators, std::s
       for (const Id op : operators) replay.needs().collect_operator(op);
     }
     replay.run();
+    const Arbiter lock;
+    const std::size_t run = replay.needs().operators().size();  // with what is missing beside the plan
+    recording.rules().counters().replays_of_plan(static_cast<std::int64_t>(std::min(run, operators.size())));
   });
 } catch (const ChangedInputError& error) {
   if (!error.facts().freed) throw;  // else it is too early: it is rebuilt when it is asked for

@@ -83,6 +83,11 @@ void Rules::settle_all_tiers() const {
   if (host_) host_->settle_all();
 }
 
+void Rules::forgotten_at_once(const c10::StorageImpl& storage, Bytes bytes) {
+  Rules& rules = counting();
+  rules.counters_.forgotten(rules.place_of(meter::header_of(storage)), bytes);
+}
+
 // ---- policy --------------------------------------------------------------------------------------------------------
 
 Choice Rules::choose(const PolicyOperator& op) try {
@@ -90,7 +95,7 @@ Choice Rules::choose(const PolicyOperator& op) try {
   return policy_(op);
 } catch (const std::exception& error) {
   const Arbiter lock;
-  counters_.diverged("the policy failed on " + std::string(op.name) + ": " + error.what());
+  counters_.note("the policy failed on " + std::string(op.name) + ": " + error.what());
   return Choice::decide;
 }
 

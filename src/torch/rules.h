@@ -22,6 +22,7 @@
 #include "torch/counters.h"
 #include "torch/host_memory.h"
 #include "torch/place.h"
+#include "torch/regions.h"
 #include "torch/session_places.h"
 #include "torch/value_disk.h"
 
@@ -114,10 +115,16 @@ class Rules {
   // What plans did with values like others.
   [[nodiscard]] Advice& advice() { return advice_; }
 
-  [[nodiscard]] Counters& counters() { return counters_; }
-  [[nodiscard]] const Counters& counters() const { return counters_; }
+  // It is a checkpoint site's: what its regions do is counted by the session whose step is open on the thread, if any.
+  void count_for_steps() { of_site_ = true; }
+  [[nodiscard]] bool of_site() const { return of_site_; }
+  [[nodiscard]] Counters& counters() { return counting().counters_; }
+  // A value is not kept although autograd has saved it.
+  void forgotten_at_once(const c10::StorageImpl&, Bytes);
 
  private:
+  [[nodiscard]] Rules& counting() { return of_site_ && regions().step ? *regions().step : *this; }
+
   std::vector<LimitedPlace> places_;
   const Verify verify_;
   const bool pack_, forget_everything_;
@@ -126,6 +133,7 @@ class Rules {
   const Policy policy_;
   SmallestBudget smallest_;
   bool always_forgets_ = false;
+  bool of_site_ = false;
   std::set<std::pair<const OperatorInfo*, Id>> distrusted_;
   std::set<std::string> modules_;
   std::unordered_map<const c10::StorageImpl*, const std::string*> module_of_;  // by the storage of a parameter

@@ -63,12 +63,13 @@ void SavedHook::call_pack_hook(const at::Tensor& tensor) {
   const ThreadState& here = this_thread();
   const bool plain = libtorch::is_plain(tensor);
   if (!here.recording || !plain || !libtorch::storage_of(tensor)->data()) {
-    held_ = tensor.tensor_data();
+    held_ = tensor.requires_grad() ? tensor.tensor_data() : tensor;  // that would be a cycle
     if (here.source && !plain) count_held(here.source->rules().counters(), tensor);
     return;
   }
   recording_ = here.recording;
   saved_.view = View(tensor);
+  saved_.original = Original(tensor);
   c10::StorageImpl* const storage = libtorch::storage_of(tensor);
   if (OperatorCall* const call = recording_->call()) return call->add_waiting(saved_, storage);
   {
@@ -85,6 +86,7 @@ at::Tensor SavedHook::call_unpack_hook() {
 at::Tensor SavedHook::unpacked() {
   saved_.check_unmoved();
   if (held_.defined()) return held_;
+  saved_.original.check_attached();
   Recording& recording = *recording_;
   c10::Storage storage;
   Id asked = no_value;
@@ -106,6 +108,7 @@ at::Tensor SavedHook::unpacked() {
   if (unread) std::rethrow_exception(unread);
   LateCosts* const late = recording.journal().late();
   if (late && (!storage || !expected.empty())) late->pause();
+  const bool rebuilt = !storage;
   if (storage) {
     libtorch::use_here(storage, made_on);
   } else {
@@ -118,6 +121,9 @@ at::Tensor SavedHook::unpacked() {
   // What comes from a disk was compared there with what was written; of its recipe that says nothing.
   if (!expected.empty() && !(below && below->usable())) verify(storage, expected);
   if (late) late->go_on();
+  if (!rebuilt) {
+    if (at::Tensor same = saved_.same_in(storage); same.defined()) return same;
+  }
   return saved_.view.of(std::move(storage));
 }
 

@@ -60,6 +60,9 @@ struct Script {
   [[nodiscard]] Id moments() const { return static_cast<Id>(events.size()); }
   // What it takes in memory, about.
   [[nodiscard]] Bytes bytes() const;
+  // What it leaves free of its budget at the tightest moment, with these other bytes; below zero: they have outgrown
+  // it.
+  [[nodiscard]] Bytes spare(const std::vector<OtherBytes>&) const;
   // Right after the moment, and right before it. The steps in front of the first moment are `before(0)`.
   [[nodiscard]] std::span<const Step> steps_after(Id moment) const;
   [[nodiscard]] std::span<const Step> steps_before(Id moment) const;

@@ -100,8 +100,11 @@ void Session::budget(Bytes budget) {
 }
 void Session::budget(const std::string& device, Bytes budget) {
   const PlaceIndex place = state_->place_for(device, budget);
-  const Arbiter lock;
-  state_->budget(place, budget);
+  {
+    const Arbiter lock;
+    state_->budget(place, budget);
+  }
+  if (state_->rules().places()[place].place->is_cpu()) meter::shrink(budget);
 }
 Bytes Session::budget() const {
   const Arbiter lock;

@@ -31,12 +31,20 @@ Period as_planned(const Period& period) {
   return planned;
 }
 
-// The peak of the period if nothing were forgotten.
-std::optional<Bytes> kept_peak(const Period& period) {
-  if (period.kept_peak) return period.kept_peak;
-  const auto trace = trace_of(period, false);
+// With the other bytes that were seen, if nothing had been forgotten.
+std::optional<Bytes> kept_peak(const Period& period, const LongestPeriod& longest) {
+  if (longest.kept_peak) return longest.kept_peak;
+  Period seen = period;
+  seen.other = longest.other;
+  const auto trace = trace_of(seen, false);
   if (!trace) return std::nullopt;
-  return simulate(*trace, keep_everything(*trace), {.record_live = false, .check_budget = false}).peak;
+  longest.kept_peak = simulate(*trace, keep_everything(*trace), {.record_live = false, .check_budget = false}).peak;
+  return longest.kept_peak;
+}
+
+bool forgot_nothing(const Summary& summary) {
+  return summary.forgotten_last_step == 0 && summary.packed_last_step == 0 && summary.disk_put_last_step == 0 &&
+         summary.host_put_last_step == 0 && summary.replays == 0;
 }
 
 }  // namespace
@@ -265,9 +273,12 @@ Summary SessionState::summary() const {
   for (const auto& period : periods_.known().all()) summary.plans += period->script != nullptr ? 1 : 0;
   const auto period = periods_.longest();
   if (!period) return summary;
-  period->kept_peak = summary.peak_if_kept = kept_peak(*period);
-  if (const auto& script = period->script) {
-    summary.promised_peak = script->peak;
+  // What is live outside of the trace, as in an optimizer, is a part of the step, too.
+  const LongestPeriod& longest = periods_.seen_of_longest();
+  const std::optional<Bytes> kept = forgot_nothing(summary) ? summary.peak_last_step : kept_peak(*period, longest);
+  if (kept) summary.peak_if_kept = std::max({*kept, summary.peak_last_step, summary.peak_if_kept.value_or(0)});
+  if (const auto& script = longest.script ? longest.script : period->script) {
+    summary.promised_peak = std::max(script->peak, script->budget - script->spare(longest.other));
     summary.promised_overhead = script->plain_cost > 0 ? script->added_cost / script->plain_cost : 0;
     summary.gap = script->gap;
   }

@@ -14,7 +14,17 @@ std::shared_ptr<Rules> make_rules(const std::vector<c10::Device>& accelerators) 
   for (const c10::Device device : accelerators) options.budgets.push_back({device.str()});
   auto rules = std::make_shared<Rules>(options);
   rules->allow_forgetting();
+  rules->count_for_steps();
   return rules;
+}
+
+// Bytes at this place that backward will ask for and that nobody has.
+Bytes gone_at(PlaceIndex place, const Values& values) {
+  Bytes bytes = 0;
+  for (Id v = 0; v < static_cast<Id>(values.size()); ++v) {
+    if (values.place(v) == place && values.pending().any_of(v) && !values.resident(v)) bytes += values.bytes(v);
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -42,6 +52,10 @@ void Site::look_for_places() {
 }
 
 void Site::end_region(Recording& recording) {
+  if (Rules* const step = regions().step) {
+    const Meter& meter = step->place().meter();
+    step->counters().region_ends(gone_at(recording.rules().place_of(meter), recording.values()), meter.live());
+  }
   recording.end();
   const Course& course = recording.course();
   const bool with_present_rules = &recording.rules() == &rules();

@@ -10,7 +10,9 @@
 #include "torch/open_steps.h"
 #include "torch/process.h"
 #include "torch/recorder.h"
+#include "torch/regions.h"
 #include "torch/thread_state.h"
+#include "torch/writes.h"
 
 namespace reprise::internal {
 
@@ -26,6 +28,7 @@ void open_step(const std::shared_ptr<SessionState>& session) {
   }
   if (is_first_within_budget) malloc_trim(0);  // what was freed before the session would be resident beside its budget
   here.step = session.get();
+  regions().step = &session->rules();
   here.seeks_place = session->has_place() ? SeeksPlace::no : SeeksPlace::from_start;
   if (recorded) {
     here.source = session;
@@ -38,8 +41,8 @@ void close_step(SessionState& session) noexcept {
   ThreadState& here = this_thread();
   watch_operators(Watch::off);
   watch_nodes(Watch::off);
-  here.inside = 0;
-  here.in_compiled_function = false;
+  writes::operators_under_way() = 0;
+  here.in_compiled_function = here.in_traced = false;
   asides() = 0;
   try {  // the last that was saved may have gone without backward
     if (here.recording && here.recording->values().pending().is_over()) (void)complete_period();
@@ -49,6 +52,7 @@ void close_step(SessionState& session) noexcept {
   here.recording.reset();
   here.source.reset();
   here.step = nullptr;
+  regions().step = nullptr;
   here.seeks_place = SeeksPlace::no;
   {
     const Arbiter lock;

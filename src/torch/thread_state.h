@@ -27,10 +27,10 @@ struct ThreadState {
   SeeksPlace seeks_place = SeeksPlace::no;
   std::shared_ptr<Source> source;        // of recordings; none: nothing is recorded
   std::shared_ptr<Recording> recording;  // none until the first operator of a period
-  int inside = 0;                        // operators that are recorded, or ignored with all they call, and run now
   bool met_inside = false;               // it was met inside of an operator, which has perhaps not ended yet
   bool in_compiled_function = false;     // what it is inside of is only the frame around compiled code, see compiled.h
   bool in_compiled_graph = false;        // a graph runs as one operator, which may yet turn out not to be replayable
+  bool in_traced = false;                // what it is inside of becomes a node of a graph that the program makes
   std::optional<at::CallbackHandle> operators, scopes, nodes;  // callbacks that are there
   void (*period_ended)() = nullptr;                            // told after a period of this thread has ended
 };

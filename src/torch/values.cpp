@@ -176,6 +176,56 @@ void Values::put_away(Id value) {
   if (live_[value].kept && live_[value].kept.use_count() == 1) let_go(value);
 }
 
+bool Values::give_up_origins(PlaceIndex place, Bytes factor) {
+  if (!may_forget_) return false;
+  const std::size_t now = journal_.moment();
+  if (factor > 1 && now < look_for_origins_at_) return false;
+  constexpr Bytes little = 64 << 10;
+  bool any = false;
+  for (Id v = 0; v < static_cast<Id>(live_.size()); ++v) {
+    if (this->place(v) == place && bytes(v) >= little) any |= give_up(v, factor);
+  }
+  if (!any) look_for_origins_at_ = now + now / 16 + 16;
+  return any;
+}
+
+bool Values::give_up(Id value, Bytes factor) {
+  LiveValue& live = live_[value];
+  const bool is_origin = live.standing == Standing::usual || live.standing == Standing::orphan;
+  if (!live.kept || live.uses == 0 || !is_origin || live.away || rebuildable(value)) return false;
+  if (live.kept.use_count() > 1 || pending_.any_of(value) || course_.info(value).outlasts) return false;
+  Descendants gone(course_, value);
+  std::vector<Id> instead, passed;
+  Bytes more = 0;
+  for (Id op = live.first_use; op < course_.next(); ++op) {
+    if (!gone.reach(op)) continue;
+    for (const Output& output : course_.recipes().outputs_of(op)) {
+      if (resident(output.value)) {
+        instead.push_back(output.value);
+        more += bytes(output.value);
+      } else if (pending_.any_of(output.value) || live_[output.value].copies.usable()) {
+        return false;  // it has to come back
+      } else {
+        gone.add(output.value);
+        passed.push_back(output.value);
+      }
+    }
+    if (more * factor >= bytes(value)) return false;
+  }
+  for (const Id one : instead) {
+    if (!rebuildable(one)) continue;
+    keep(one, anywhere(one));
+    become(one, Standing::orphan);
+  }
+  for (const Id one : passed) {
+    if (live_[one].standing == Standing::usual) become(one, Standing::lost);
+  }
+  become(value, Standing::lost);
+  let_go(value);
+  pending_changed();
+  return true;
+}
+
 bool Values::needed(Id value) {
   if (!needed_known_) find_needed();
   return static_cast<std::size_t>(value) < needed_.size() && needed_[value];

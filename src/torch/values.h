@@ -130,6 +130,10 @@ class Values {
   // Its copy could not be read.
   void lose_copy(Id value) { live_[value].copies.drop_below(); }
 
+  // Lets go of values from outside that only recipes have any more, if what they make of them is still there and has
+  // fewer bytes, by this factor: that is kept instead. False: there is none at this place.
+  bool give_up_origins(PlaceIndex, Bytes factor);
+
   // Whether the recipe of a pending value, directly or not, needs this one.
   [[nodiscard]] bool needed(Id value);
   // Who is pending has changed.
@@ -191,6 +195,7 @@ class Values {
   };
 
   void become(Id value, Standing);
+  bool give_up(Id value, Bytes factor);
   void find_needed();
   bool keep_what_outlasts(Id value);
 
@@ -205,6 +210,7 @@ class Values {
   std::vector<Id> kept_lately_;       // to be sorted into the queues when one is asked for: mostly, none ever is
   std::vector<bool> needed_;          // by value, if known
   bool needed_known_ = false;
+  std::size_t look_for_origins_at_ = 0;  // a moment: looking for them takes a while
   std::vector<c10::Storage> unread_;
   std::vector<Id> released_;  // that outlast what they were made of, and that recipes may still need
 };

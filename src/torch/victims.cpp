@@ -90,6 +90,15 @@ bool forget_a_victim(const Meter& meter) {
   return forget(best);
 }
 
+bool give_up_origins(const Meter& meter, Bytes factor) {
+  bool any = false;
+  for (Recording* const r : process().recordings().all()) {
+    const PlaceIndex place = r->rules().place_of(meter);
+    if (place != nowhere) any |= r->values().give_up_origins(place, factor);
+  }
+  return any;
+}
+
 bool forget_the_largest(const Meter& meter) {
   Victim largest;
   Bytes bytes = 0;

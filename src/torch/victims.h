@@ -16,6 +16,10 @@ namespace reprise::internal {
 // none.
 [[nodiscard]] bool forget_a_victim(const Meter&);
 
+// Lets go of values from outside that recipes have and nobody else, where what these make of them has fewer bytes by
+// this factor and is still there: it is kept instead. False: there is none.
+[[nodiscard]] bool give_up_origins(const Meter&, Bytes factor);
+
 // Packs or forgets the largest value that can be rebuilt, so that few have to go: in a tight budget the input of a
 // block of attention is small, and comes back only through what is as large as the budget. False: there is none.
 [[nodiscard]] bool forget_the_largest(const Meter&);

@@ -4,13 +4,16 @@
 #include <ATen/ops/add_ops.h>
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/zero_ops.h>
+#include <torch/csrc/autograd/variable.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "torch/arbiter.h"
 #include "torch/interception.h"
+#include "torch/of_thread.h"
 #include "torch/process.h"
 #include "torch/recording.h"
 #include "torch/recordings.h"
@@ -68,8 +71,27 @@ void tell_undo(c10::ArrayRef<at::Tensor> written) {
   for (const at::Tensor& tensor : written) undo->before_write(tensor);
 }
 
+// A tensor, or lists of them.
+template <class Function>
+void for_each_tensor(const c10::IValue& input, const Function& function) {
+  if (input.isTensor()) {
+    if (input.toTensor().defined()) function(input.toTensor());
+  } else if (input.isList()) {
+    for (const c10::IValue& element : input.toListRef()) for_each_tensor(element, function);
+  }
+}
+
+// Runs of backward in the process that are watched. Of the process and not of a thread, because LibTorch may go on with
+// a run on another one.
+constinit std::atomic<int> watches = 0;
+
+// What the recorder sees is its own.
+bool is_watched() {
+  return watches.load(std::memory_order_relaxed) > 0 && operators_under_way() == 0;
+}
+
 c10::DispatchKeySet below(c10::DispatchKeySet keys) {
-  return keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, libtorch::key_of_writes);
+  return keys & c10::after_ADInplaceOrView_keyset;
 }
 
 // Around a write to what recordings know.
@@ -84,35 +106,83 @@ class Seen {
   const Written written_;
 };
 
-void on_write(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-  Written written = written_by(find_operator(op), torch::jit::last(*stack, op.schema().arguments().size()));
-  std::optional<Seen> seen;
+void see_write(std::optional<Seen>& seen, const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  if (!is_watched()) return;
+  Written written = written_by(find_operator(op), torch::jit::last(stack, op.schema().arguments().size()));
   tell_undo(written);
   if (is_known(written)) seen.emplace(std::move(written));
-  op.redispatchBoxed(below(keys), stack);
+}
+
+// What LibTorch counts as written: all that the operator declares.
+Written declared_by(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  Written declared;
+  const auto& arguments = op.schema().arguments();
+  const auto inputs = torch::jit::last(stack, arguments.size());
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const c10::AliasInfo* const alias = arguments[i].alias_info();
+    if (alias && alias->isWrite()) for_each_tensor(inputs[i], [&](const at::Tensor& t) { declared.push_back(t); });
+  }
+  return declared;
+}
+
+// The kernel at key_of_writes, in place of LibTorch's, and like that one: it counts the write in the tensor's version
+// when it is done.
+void on_write(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  std::optional<Seen> seen;
+  see_write(seen, op, *stack);
+  const Written declared = declared_by(op, *stack);
+  {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    op.redispatchBoxed(below(keys), stack);
+  }
+  for (const at::Tensor& tensor : declared) torch::autograd::impl::bump_version(tensor);
+}
+
+// The same for resize_ and resize_as_, which count as writes only where the size is another one afterwards.
+void on_resize(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  std::optional<Seen> seen;
+  see_write(seen, op, *stack);
+  const at::Tensor self = torch::jit::last(*stack, op.schema().arguments().size()).front().toTensor();
+  const c10::SymDimVector before(self.sym_sizes());
+  {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    op.redispatchBoxed(below(keys), stack);
+  }
+  if (self.sym_sizes() != before) torch::autograd::impl::bump_version(self);
 }
 
 // The same for an operator that writes its first argument, without boxes.
 template <class Operator, class... Arguments>
 at::Tensor& on_write_to(c10::DispatchKeySet keys, at::Tensor& self, Arguments... arguments) {
   std::optional<Seen> seen;
-  tell_undo(self);
-  if (self.has_storage() && is_known(self)) seen.emplace(Written{self});
-  return Operator::redispatch(below(keys), self, arguments...);
+  if (is_watched()) {
+    tell_undo(self);
+    if (self.has_storage() && is_known(self)) seen.emplace(Written{self});
+  }
+  {
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    Operator::redispatch(below(keys), self, arguments...);
+  }
+  torch::autograd::impl::bump_version(self);
+  return self;
 }
 
-// A tensor, or lists of them.
-void add(Written& written, const c10::IValue& input) {
-  if (input.isTensor()) {
-    if (input.toTensor().defined() && input.toTensor().has_storage()) written.push_back(input.toTensor());
-  } else if (input.isList()) {
-    for (const c10::IValue& element : input.toListRef()) add(written, element);
-  }
+// For an operator that had no kernel there: it writes what it does not declare, or counts by itself.
+void on_uncounted_write(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  std::optional<Seen> seen;
+  see_write(seen, op, *stack);
+  op.redispatchBoxed(below(keys), stack);
 }
 
 std::optional<c10::KernelFunction> kernel_for(const c10::OperatorHandle& op) {
   const OperatorInfo& info = find_operator(op);
   if (!info.writes && !info.batch_norm) return std::nullopt;
+  if (!op.hasKernelForDispatchKey(libtorch::key_of_writes)) {
+    return c10::KernelFunction::makeFromBoxedFunction<&on_uncounted_write>();
+  }
+  if (info.name == "aten::resize_" || info.name == "aten::resize_as_") {
+    return c10::KernelFunction::makeFromBoxedFunction<&on_resize>();
+  }
   // What backward itself writes with: it sums gradients, and makes numbers of other types and fresh memory.
   namespace ops = at::_ops;
   using c10::KernelFunction;
@@ -135,6 +205,13 @@ const bool made = (interception(), true);  // when the library is loaded: a fork
 
 }  // namespace
 
+int& operators_under_way() {
+  struct UnderWay {
+    int operators = 0;
+  };
+  return of_thread<UnderWay>().operators;
+}
+
 Written written_by(const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
   Written written;
   if (!info.writes && !info.batch_norm) return written;
@@ -143,7 +220,9 @@ Written written_by(const OperatorInfo& info, c10::ArrayRef<const c10::IValue> in
     const bool statistic =
         training && static_cast<int>(i) >= info.first_statistic && static_cast<int>(i) <= info.last_statistic;
     if (info.access[i] == Access::read && !statistic) continue;
-    add(written, inputs[i]);
+    for_each_tensor(inputs[i], [&](const at::Tensor& tensor) {
+      if (tensor.has_storage()) written.push_back(tensor);
+    });
   }
   return written;
 }
@@ -195,7 +274,12 @@ Watch::Watch() {
     if (process().recordings().all().empty()) return;
   }
   interception().update();
-  watched_.emplace(libtorch::key_of_writes);
+  watching_ = true;
+  watches.fetch_add(1, std::memory_order_relaxed);
+}
+
+Watch::~Watch() {
+  if (watching_) watches.fetch_sub(1, std::memory_order_relaxed);
 }
 
 }  // namespace reprise::internal::writes

@@ -9,14 +9,15 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/SmallVector.h>
-
-#include <optional>
 
 #include "torch/operators.h"
 
 namespace reprise::internal::writes {
+
+// Operators of this thread that are recorded, or ignored with all they call, and run now: the recorder tells of what
+// they write.
+[[nodiscard]] int& operators_under_way();
 
 using Written = c10::SmallVector<at::Tensor, 2>;
 
@@ -34,13 +35,16 @@ void lose_contents(const Written&);
 // Tells all recordings that the contents are other ones now. Not under the arbiter's lock.
 void take_over(const Written&);
 
-// While it exists, and if anything is recorded anywhere, operators of this thread are watched for writes.
+// While it exists, and if anything is recorded anywhere, operators are watched for writes.
 class Watch {
  public:
   Watch();
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
 
  private:
-  std::optional<c10::impl::IncludeDispatchKeyGuard> watched_;
+  bool watching_ = false;
 };
 
 }  // namespace reprise::internal::writes

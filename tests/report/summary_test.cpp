@@ -79,7 +79,7 @@ TEST(SummaryText, TellsWhatAStepNeededAndWhatItCost) {
 TEST(SummaryText, OfASessionWithoutStepsIsShort) {
   Summary summary;
   summary.name = "session";
-  EXPECT_EQ(text_of(summary), "session: no step yet, no budget\n");
+  EXPECT_EQ(text_of(summary), "session: no step has ended, no budget\n");
 }
 
 TEST(SummaryText, SaysNothingAboutWhatDidNotHappen) {
@@ -111,6 +111,18 @@ TEST(SummaryText, TellsHowThePlanStands) {
   EXPECT_TRUE(has(text_of(summary),
                   "  plan        none\n"
                   "              the smallest budget with a proven plan is 600.00 MiB (629145600 bytes)\n"));
+}
+
+TEST(SummaryText, SaysWhatCameBesideThePlanAndThatOtherBytesHaveOutgrownIt) {
+  Summary summary = usual();
+  summary.replays_beside_plan = 300;
+  summary.promised_peak = 530 * MiB;
+  EXPECT_TRUE(has(text_of(summary),
+                  "  plan        followed from the first operator to the last; 300 of the replays came beside it\n"
+                  "              it promises an overhead of 5.8 %\n"
+                  "              other bytes have outgrown it: alone it would have a peak of 530.00 MiB\n"))
+      << text_of(summary);
+  EXPECT_EQ(nlohmann::json::parse(json_line(summary))["replays_beside_plan"], 300);
 }
 
 TEST(SummaryText, TellsWhatTheDiskDid) {
@@ -174,6 +186,22 @@ TEST(SummaryText, NamesTheNewestDivergencesFirst) {
                   "              step 12: expected a, but b came\n"
                   "  verified"))
       << text;
+}
+
+TEST(SummaryText, TellsWhatFailedApartFromDivergences) {
+  Summary summary = usual();
+  summary.notes = 2;
+  summary.last_notes = {{3, "a copy is lost"}, {4, "the policy failed"}};
+  EXPECT_TRUE(has(text_of(summary),
+                  "  notes       2, the newest:\n"
+                  "              step 4: the policy failed\n"
+                  "              step 3: a copy is lost\n"
+                  "  verified"))
+      << text_of(summary);
+  EXPECT_FALSE(has(text_of(summary), "divergences"));
+  const auto json = nlohmann::json::parse(json_line(summary));
+  EXPECT_EQ(json["notes"], 2);
+  EXPECT_EQ(json["last_notes"][1]["what"], "the policy failed");
 }
 
 TEST(SummaryText, NamesWhatIsKeptAndWhy) {

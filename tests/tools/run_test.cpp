@@ -342,6 +342,8 @@ TEST_F(Preloaded, ABudgetThatCannotBeKeptEndsTheProgramWithAnErrorThatSaysWhatIs
   const Outcome outcome = run_command({"run", "--budget", "1MiB", "--", REPRISE_PROGRAM_TRAINER, "0"});
   EXPECT_EQ(outcome.code, 128 + 6);  // std::terminate, as with any exception that nobody catches
   EXPECT_NE(outcome.err.find("budget"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("run once without a budget"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("Session::"), std::string::npos) << "the program has no session: " << outcome.err;
 }
 
 TEST_F(Preloaded, ReportAndTraceAreWrittenWhenTheProgramExits) {

@@ -121,6 +121,7 @@ TEST(Bridge, CountsWhatANodeOfBackwardNeedsForItselfAsItsWorkspace) {
   EXPECT_EQ(trace.inputs(4), (std::vector<Id>{0}));
   EXPECT_EQ(trace.cost(4), 5);
   EXPECT_FALSE(trace.replayable(4));
+  EXPECT_TRUE(trace.is_event(4));
   EXPECT_FALSE(trace.moments[3].runs) << "one without is an event";
 }
 

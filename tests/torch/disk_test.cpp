@@ -187,6 +187,8 @@ TEST_F(Disks, MayBeDamaged) {
   files_.before = [](auto, auto&) {};
   EXPECT_GT(session.summary().disk_failures, 0);
   EXPECT_NE(session.summary().last_disk_failure.find("checksum"), std::string::npos);
+  EXPECT_GT(session.summary().notes, 0) << "values are replayed because their copies are lost";
+  EXPECT_EQ(session.summary().divergences, 0) << "the operators are the same";
   train(session);
 }
 

@@ -32,10 +32,9 @@ std::uint64_t state_of_default() {
   return libtorch::fingerprint(libtorch::state_of(default_generator()));
 }
 
-// Draws of this thread are watched while it exists.
-struct Watched {
-  Watched() { draws::watch(true); }
-  ~Watched() { draws::watch(false); }
+class Draws : public ::testing::Test {
+ protected:
+  Draws() { draws::prepare(); }
 };
 
 // A thread that draws from the default generator all the time.
@@ -115,14 +114,13 @@ std::vector<Way> ways_to_draw() {
   };
 }
 
-TEST(Draws, TheProgramsStreamIsWhatItWouldBe) {
+TEST_F(Draws, TheProgramsStreamIsWhatItWouldBe) {
   for (const Way& way : ways_to_draw()) {
     SCOPED_TRACE(way.name);
     at::manual_seed(5);
     const Tensor expected = way.draw();
     const std::uint64_t end = state_of_default();
     at::manual_seed(5);
-    const Watched watched;
     const draws::Recorder recorder;
     EXPECT_TRUE(at::equal(way.draw(), expected));
     EXPECT_EQ(state_of_default(), end);
@@ -131,7 +129,7 @@ TEST(Draws, TheProgramsStreamIsWhatItWouldBe) {
   }
 }
 
-TEST(Draws, ATapePlaysTheSameNumbersAgainBesideAThreadThatDraws) {
+TEST_F(Draws, ATapePlaysTheSameNumbersAgainBesideAThreadThatDraws) {
   const Drawing other;
   for (const Way& way : ways_to_draw()) {
     SCOPED_TRACE(way.name);
@@ -139,7 +137,6 @@ TEST(Draws, ATapePlaysTheSameNumbersAgainBesideAThreadThatDraws) {
       draws::Tape tape;
       Tensor expected;
       {
-        const Watched watched;
         draws::Recorder recorder;
         expected = way.draw();
         tape = recorder.take_tape();
@@ -151,12 +148,11 @@ TEST(Draws, ATapePlaysTheSameNumbersAgainBesideAThreadThatDraws) {
   }
 }
 
-TEST(Draws, PlayingTouchesNoGeneratorOfTheProgram) {
+TEST_F(Draws, PlayingTouchesNoGeneratorOfTheProgram) {
   for (const Way& way : ways_to_draw()) {
     SCOPED_TRACE(way.name);
     draws::Tape tape;
     {
-      const Watched watched;
       draws::Recorder recorder;
       (void)way.draw();
       tape = recorder.take_tape();
@@ -168,10 +164,9 @@ TEST(Draws, PlayingTouchesNoGeneratorOfTheProgram) {
   }
 }
 
-TEST(Draws, WhatGoesAnotherWayThanItsTapeIsAnError) {
+TEST_F(Draws, WhatGoesAnotherWayThanItsTapeIsAnError) {
   draws::Tape tape;
   {
-    const Watched watched;
     draws::Recorder recorder;
     (void)at::rand({40});
     tape = recorder.take_tape();
@@ -193,12 +188,11 @@ TEST(Draws, WhatGoesAnotherWayThanItsTapeIsAnError) {
   EXPECT_THROW(player.finish(), draws::OffTheTape);
 }
 
-TEST(Draws, AnErrorInAnOperatorLeavesTheStreamWhereItWouldBe) {
+TEST_F(Draws, AnErrorInAnOperatorLeavesTheStreamWhereItWouldBe) {
   at::manual_seed(6);
   EXPECT_ANY_THROW((void)at::multinomial(at::full({3}, -1.0), 2));
   const std::uint64_t end = state_of_default();
   at::manual_seed(6);
-  const Watched watched;
   const draws::Recorder recorder;
   EXPECT_ANY_THROW((void)at::multinomial(at::full({3}, -1.0), 2));
   EXPECT_EQ(state_of_default(), end);
@@ -233,7 +227,7 @@ SessionOptions forgetting(Verify verify) {
   return options;
 }
 
-TEST(Draws, NoiseThatWasForgottenComesBackBesideAThreadThatDraws) {
+TEST_F(Draws, NoiseThatWasForgottenComesBackBesideAThreadThatDraws) {
   const Drawing other;
   Session session(forgetting(Verify::never));
   expect_noise_again(session, 100, [](const Tensor& x) { return x * at::randn_like(x); });
@@ -241,7 +235,7 @@ TEST(Draws, NoiseThatWasForgottenComesBackBesideAThreadThatDraws) {
   expect_noise_again(session, 100, [](const Tensor& x) { return x * at::rand({64, 64}); });
 }
 
-TEST(Draws, TwoThreadsThatTrainWithDropoutDoNotDisturbEachOther) {
+TEST_F(Draws, TwoThreadsThatTrainWithDropoutDoNotDisturbEachOther) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 2; ++i) {
     threads.emplace_back([] {
@@ -252,7 +246,7 @@ TEST(Draws, TwoThreadsThatTrainWithDropoutDoNotDisturbEachOther) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(Draws, ASamplerThatAllocatesUnderTheGeneratorsLockDoesNotBlockTraining) {
+TEST_F(Draws, ASamplerThatAllocatesUnderTheGeneratorsLockDoesNotBlockTraining) {
   std::atomic<bool> done = false;
   std::atomic<int> drawn = 0;
   SessionOptions options;
@@ -301,7 +295,7 @@ TORCH_LIBRARY(reprise_draws_test, library) {
   library.impl("noise", c10::DispatchKey::CPU, draw_behind_the_dispatcher);
 }
 
-TEST(Draws, WhatAKernelDrawsInItsOwnWayIsKept) {
+TEST_F(Draws, WhatAKernelDrawsInItsOwnWayIsKept) {
   static const auto op =
       c10::Dispatcher::singleton().findSchemaOrThrow("reprise_draws_test::noise", "").typed<Tensor(const Tensor&)>();
   const Drawing other;

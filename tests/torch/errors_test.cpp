@@ -13,11 +13,12 @@ bool has(const std::exception& error, const std::string& part) {
 TEST(BudgetErrors, SayWhatIsNeededAndWhatThereIsToTheByte) {
   const BudgetError error(
       {.budget = 106231344, .live = 97945088, .requested = 8388672, .pinned = {}, .smallest_feasible = {}});
-  EXPECT_STREQ(error.what(),
-               "[budget] 106333760 bytes (101.41 MiB) are needed (97945088 live and not forgettable + 8388672 "
-               "requested), the budget is 106231344 bytes (101.31 MiB); no plan has been made for this step yet, so it "
-               "is not known which budget will do: Session::measure finds out without the memory, and "
-               "Session::run plans a step that does not fit and runs it again");
+  EXPECT_STREQ(
+      error.what(),
+      "[budget] 106333760 bytes (101.41 MiB) are needed (97945088 live and not forgettable + 8388672 "
+      "requested), the budget is 106231344 bytes (101.31 MiB); no plan has been made for this step yet, so it "
+      "is not known which budget will do: Session::measure finds out without the memory, and "
+      "Session::run plans a step that does not fit and runs it again (unless the step asks what it has computed)");
   EXPECT_EQ(error.need(), 106333760);
 }
 
@@ -32,6 +33,13 @@ TEST(BudgetErrors, WithAnAcceleratorNameThePlaceAndWhatCanBeDoneThere) {
     EXPECT_TRUE(has(error, advice)) << error.what();
     EXPECT_FALSE(has(error, "Session::measure")) << error.what();
   }
+}
+
+TEST(BudgetErrors, AdviseInTheWordsOfTheProgramsLanguage) {
+  BudgetError::Facts facts;
+  facts.advice = "session.measure(step) finds out";
+  EXPECT_TRUE(has(BudgetError(facts), "which budget will do: session.measure(step) finds out"));
+  EXPECT_FALSE(has(BudgetError(facts), "Session::"));
 }
 
 TEST(BudgetErrors, NameWhatIsPinnedAndTheSmallestBudgetThatWorks) {

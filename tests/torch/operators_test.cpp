@@ -112,14 +112,13 @@ TEST(OperatorTable, SaysOfAnOperatorThatItIsGone) {
 }
 
 TEST(Interception, DoesNotLookAtOperatorsThatHaveGoneSinceTheLastTime) {
-  draws::watch(true);
+  draws::prepare();
   {
     torch::Library library(torch::Library::DEF, "reprise_test", std::nullopt, __FILE__, __LINE__);
     for (const char* const name : {"a", "b", "c", "d"})
       library.def((std::string(name) + "(Tensor x) -> Tensor").c_str());
   }
-  draws::watch(true);  // what is left of them is not theirs any more
-  draws::watch(false);
+  draws::prepare();  // what is left of them is not theirs any more
 }
 
 }  // namespace

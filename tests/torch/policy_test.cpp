@@ -221,8 +221,9 @@ TEST(Policies, OneThatThrowsLeavesTheDecisionToThePlanner) {
     EXPECT_EQ(training.step(), training.expected());
   }
   const Summary summary = session.summary();
-  ASSERT_FALSE(summary.last_divergences.empty());
-  EXPECT_NE(summary.last_divergences.back().why.find("no idea"), std::string::npos);
+  EXPECT_EQ(summary.divergences, 0);
+  ASSERT_FALSE(summary.last_notes.empty());
+  EXPECT_NE(summary.last_notes.back().what.find("no idea"), std::string::npos);
 }
 
 }  // namespace

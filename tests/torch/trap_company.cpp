@@ -23,7 +23,7 @@ namespace {
 // ---- tapes ---------------------------------------------------------------------------------------------------------
 
 Outcome recorded(draws::Tape& tape, const std::function<Outcome()>& run) {
-  draws::watch(true);
+  draws::prepare();
   Outcome outcome;
   {
     draws::Recorder recorder;
@@ -31,7 +31,6 @@ Outcome recorded(draws::Tape& tape, const std::function<Outcome()>& run) {
     EXPECT_FALSE(recorder.incomplete());
     tape = recorder.take_tape();
   }
-  draws::watch(false);
   return outcome;
 }
 

@@ -26,6 +26,13 @@ struct Divergence {
   std::string why;        // a sentence: the operator, what was expected and what came
 };
 
+// Something that failed and that the session went on without: a copy on disk that is lost, a policy that throws, a plan
+// that could not be made, executed or written to its folder.
+struct Note {
+  std::int64_t step = 0;  // counted from 1
+  std::string what;       // a sentence
+};
+
 // Bytes of one place of a session: a device whose bytes are counted.
 struct PlaceSummary {
   std::string device;             // as LibTorch calls it
@@ -44,18 +51,20 @@ struct REPRISE_EXPORT Summary {
   std::vector<PlaceSummary> places;  // each device whose bytes are counted and limited, `device` first
 
   // ---- bytes of LibTorch's allocator for the device ----
-  Bytes live = 0;                     // now
-  Bytes peak_last_step = 0;           // the most that was live in the last step
-  Bytes peak = 0;                     // in any step
-  std::optional<Bytes> peak_if_kept;  // of the last step if nothing had been forgotten; empty: no complete trace yet
-  Bytes forgotten_last_step = 0;      // bytes of values that were forgotten, each time, at all places
-  Bytes packed_last_step = 0;         // bytes of values that were packed, before packing
-  Bytes packed_to_last_step = 0;      // the same after packing
-  Bytes disk_put_last_step = 0;       // bytes of values that were written to the session's disk
-  Bytes disk_got_last_step = 0;       // bytes of values that were read from there
-  Bytes host_put_last_step = 0;       // bytes of values of an accelerator that were copied to memory of the host
-  Bytes host_got_last_step = 0;       // bytes of values that were copied back
-  Bytes host_peak = 0;                // the most that was there, in all steps
+  Bytes live = 0;            // now
+  Bytes peak_last_step = 0;  // the most that was live in the last step
+  Bytes peak = 0;            // in any step
+  // Of the last step if nothing had been forgotten, with the other bytes that were seen in it; at least that, where
+  // regions of `checkpoint` are recorded by themselves. Empty: no complete trace yet.
+  std::optional<Bytes> peak_if_kept;
+  Bytes forgotten_last_step = 0;  // bytes of values that were forgotten, each time, at all places
+  Bytes packed_last_step = 0;     // bytes of values that were packed, before packing
+  Bytes packed_to_last_step = 0;  // the same after packing
+  Bytes disk_put_last_step = 0;   // bytes of values that were written to the session's disk
+  Bytes disk_got_last_step = 0;   // bytes of values that were read from there
+  Bytes host_put_last_step = 0;   // bytes of values of an accelerator that were copied to memory of the host
+  Bytes host_got_last_step = 0;   // bytes of values that were copied back
+  Bytes host_peak = 0;            // the most that was there, in all steps
   Bytes other_devices = 0;  // of values saved by autograd on other devices in the last step: kept, not in the budget
   // On the CPU: allocated before the meter was there, as far as steps have met it. Not in the budget. On an accelerator
   // such bytes are in it.
@@ -63,7 +72,8 @@ struct REPRISE_EXPORT Summary {
   Bytes resident = 0;  // of the whole process, as the system sees it, now
 
   // ---- work of the last step, CPU seconds; on an accelerator its own, by what it has told so far ----
-  std::int64_t replays = 0;  // operators that were run again
+  std::int64_t replays = 0;              // operators that were run again
+  std::int64_t replays_beside_plan = 0;  // of them, those that no plan asked for
   double replay_seconds = 0;
   double pack_seconds = 0;       // packing and unpacking
   double disk_seconds = 0;       // writing and reading files, most of it beside the step; not only of CPU
@@ -74,19 +84,24 @@ struct REPRISE_EXPORT Summary {
   [[nodiscard]] double overhead() const;
 
   // ---- the plan ----
-  std::int64_t traces = 0;                  // different ones met so far
-  std::int64_t plans = 0;                   // of them, those with a plan for the present budget
-  bool planning = false;                    // true while planning is under way
-  double planning_seconds = 0;              // CPU time of all planning, not in `step_seconds`
-  double planning_saved_seconds = 0;        // estimated: replaying and packing that plans spared all steps with one
-  bool followed_plan = false;               // true if the last step did, from its first to its last operator
-  std::optional<Bytes> promised_peak;       // of the plan the last step followed, or else the newest one
+  std::int64_t traces = 0;            // different ones met so far
+  std::int64_t plans = 0;             // of them, those with a plan for the present budget
+  bool planning = false;              // true while planning is under way
+  double planning_seconds = 0;        // CPU time of all planning, not in `step_seconds`
+  double planning_saved_seconds = 0;  // estimated: replaying and packing that plans spared all steps with one
+  bool followed_plan = false;         // true if the last step did, from its first to its last operator
+  // Of the plan the last step followed, or else the newest one; more than it was made for, where the other bytes of the
+  // step have outgrown it.
+  std::optional<Bytes> promised_peak;
   std::optional<double> promised_overhead;  // its added cost as a share of the step
   std::optional<double> gap;                // how far above the least possible cost the plan can be at most, as a share
   std::optional<Bytes>
       smallest_feasible;  // the smallest budget with a proven plan, if planning found none for this one
   std::int64_t divergences = 0;
   std::vector<Divergence> last_divergences;  // the newest ten, in the order they came
+
+  std::int64_t notes = 0;
+  std::vector<Note> last_notes;  // the newest ten, in the order they came
 
   // ---- the disk ----
   std::int64_t disk_failures = 0;  // files that could not be written or read, in all steps; values were rebuilt

@@ -41,6 +41,8 @@ class REPRISE_EXPORT BudgetError : public SessionError {
     std::string not_repeated = "";
     // What the device's own allocator said, if it is the one that refused, although the bytes fit the budget.
     std::string refused = "";
+    // What to do as long as no plan is known, in the words of the program's language; empty: those of C++.
+    std::string advice = "";
     bool cpu_alone = true;  // false if the session limits bytes of an accelerator, beside this place or as this place
   };
   explicit BudgetError(Facts);

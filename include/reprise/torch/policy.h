@@ -43,7 +43,7 @@ enum class Choice : unsigned char {
 };
 
 // A policy may be called from any thread that has a step open. If it throws, the planner decides, and
-// Summary::last_divergences has the reason.
+// Summary::last_notes has the reason.
 using Policy = std::function<Choice(const PolicyOperator&)>;
 
 namespace policy {
