@@ -119,7 +119,7 @@ REMAINS = """\
 - Hooks that are set by hand on a single saved tensor are refused inside a step, as LibTorch does
   wherever default hooks are set.
 - The interpreter of TorchScript wraps a `BudgetError` of an operator in an error of its own, which
-  contains the text.
+  contains the text. In Python it is a `BudgetError` again when the step ends.
 - With a disk, or with memory of the host below an accelerator, the gradient of a parameter may wait
   there until backward is over. Code that runs inside of backward finds no `grad` there then, as if
   backward had not come so far; a hook that is told when it is complete keeps it where it is.

@@ -83,9 +83,10 @@ void add_options(CLI::App& command, RunArguments& arguments) {
   command
       .add_option(
           "--device", arguments.device,
-          "The device whose bytes the budget limits, by LibTorch's name for it: cpu, cuda:0, npu:0. Whether its "
-          "bytes can be counted shows when the program saves its first tensor for backward; if not, that is an "
-          "error there. Default: the device of the parameters.")
+          "The device whose bytes the budget limits, by LibTorch's name for it: cpu, cuda:0, npu:0. One that gets its "
+          "name only while the program runs is privateuseone:0. Whether its bytes can be counted shows when the "
+          "program saves its first tensor for backward; if not, that is an error there. Default: the device of the "
+          "parameters.")
       ->type_name("DEVICE");
   command
       .add_option("--budgets", arguments.budgets,

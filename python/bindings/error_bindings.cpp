@@ -3,9 +3,11 @@
 // The types are classes of python/reprise/errors.py, which it hands over when it is imported. An error that is thrown
 // in a call of ours becomes one by pybind11's translators. One that is thrown inside of torch, in a kernel or in a node
 // of backward, goes through bindings that know only torch's own errors: it leaves Reprise as a `torch::PyTorchError`
-// that names its type. Only the text comes through there, so the facts wait here for the exception to ask for them.
+// that names its type. Only the text comes through there, so the facts wait here for the exception to ask for them. The
+// interpreter of TorchScript loses the type, too: its error is known by the text that it quotes.
 #include <torch/csrc/Exceptions.h>
 
+#include <algorithm>
 #include <deque>
 #include <mutex>
 #include <string>
@@ -29,31 +31,46 @@ struct Types {
 };
 Types types;
 
-// The facts of the newest budget errors, by their text: the exception may be made on another thread.
-class Facts {
+// Something about each of the newest errors, by their text: the exception may be made on another thread.
+template <class Something>
+class Newest {
  public:
-  void add(const BudgetError& error) {
+  void add(std::string text, Something something) {
     const std::scoped_lock lock(mutex_);
-    newest_.emplace_back(error.what(), error.facts());
-    if (newest_.size() > most) newest_.pop_front();
+    all_.emplace_back(std::move(text), std::move(something));
+    if (all_.size() > most) all_.pop_front();
   }
-  std::optional<BudgetError::Facts> find(const std::string& text) {
+  template <class Matches>
+  std::optional<std::pair<std::string, Something>> find(const Matches& matches) {
     const std::scoped_lock lock(mutex_);
-    for (auto one = newest_.rbegin(); one != newest_.rend(); ++one) {
-      if (one->first == text) return one->second;
-    }
-    return std::nullopt;
+    const auto found = std::find_if(all_.rbegin(), all_.rend(), [&](const auto& one) { return matches(one.first); });
+    return found == all_.rend() ? std::nullopt : std::optional(*found);
   }
 
  private:
   static constexpr std::size_t most = 16;
   std::mutex mutex_;
-  std::deque<std::pair<std::string, BudgetError::Facts>> newest_;
+  std::deque<std::pair<std::string, Something>> all_;
 };
 
-Facts& facts() {
-  static auto* const one = new Facts;
+Newest<BudgetError::Facts>& facts() {
+  static auto* const one = new Newest<BudgetError::Facts>;
   return *one;
+}
+// Of errors that went into torch.
+Newest<PyObject*>& types_of_errors() {
+  static auto* const one = new Newest<PyObject*>;
+  return *one;
+}
+
+std::optional<BudgetError::Facts> find_facts(const std::string& text) {
+  const auto found = facts().find([&](const std::string& one) { return one == text; });
+  return found ? std::optional(found->second) : std::nullopt;
+}
+
+// The error of ours in another one's text.
+std::optional<std::pair<std::string, PyObject*>> find_quoted(const std::string& text) {
+  return types_of_errors().find([&](const std::string& one) { return text.find(one) != std::string::npos; });
 }
 
 constexpr internal::BudgetAdvice advice_in_python = {
@@ -75,7 +92,7 @@ std::pair<PyObject*, std::string> type_of_current() {
   try {
     throw;
   } catch (const BudgetError& error) {
-    facts().add(error);
+    facts().add(error.what(), error.facts());
     return {types.budget, error.what()};
   } catch (const MismatchError& error) {
     return {types.mismatch, error.what()};
@@ -105,7 +122,9 @@ std::pair<PyObject*, std::string> type_of_current() {
 // Needs no lock of the interpreter's: the exception is made by torch, where it has it.
 void leave_for_torch() {
   const auto [type, text] = type_of_current();
-  if (type) throw ErrorForTorch(type, text.c_str());
+  if (!type) return;
+  types_of_errors().add(text, type);
+  throw ErrorForTorch(type, text.c_str());
 }
 
 void translate(std::exception_ptr error) {
@@ -122,7 +141,7 @@ void translate(std::exception_ptr error) {
 
 py::dict facts_of(const std::string& text) {
   py::dict result;
-  const auto found = facts().find(text);
+  const auto found = find_facts(text);
   if (!found) return result;
   result["budget"] = found->budget;
   result["live"] = found->live;
@@ -144,8 +163,11 @@ py::dict facts_of(const std::string& text) {
 }  // namespace
 
 void rethrow_own_error(py::error_already_set& error) {
-  if (!types.budget || !error.matches(types.budget)) return;
-  if (const auto found = facts().find(py::cast<std::string>(py::str(error.value())))) throw BudgetError(*found);
+  if (!types.budget || !error.matches(PyExc_RuntimeError)) return;
+  const auto text = py::cast<std::string>(py::str(error.value()));
+  const auto quoted = find_quoted(text);
+  if (quoted && quoted->second != types.budget) return;
+  if (const auto found = find_facts(quoted ? quoted->first : text)) throw BudgetError(*found);
 }
 
 void add_errors(py::module_& module) {
@@ -159,6 +181,13 @@ void add_errors(py::module_& module) {
     internal::set_budget_advice(&advice_in_python);
   });
   module.def("budget_facts", &facts_of, py::arg("text"));
+  module.def(
+      "quoted_error",
+      [](const std::string& text) -> py::object {
+        const auto quoted = find_quoted(text);
+        return quoted ? py::handle(quoted->second)(quoted->first) : py::none();
+      },
+      py::arg("text"));
   py::register_exception_translator(translate);
 }
 

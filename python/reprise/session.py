@@ -71,8 +71,11 @@ class Step(Handle):
             self._close_now()
             raise
         self._thread = None
+        own = _core.quoted_error(str(error)) if type(error) is RuntimeError else None  # TorchScript loses the type
         if self._group is not None and error is not None:
-            self._group.step_failed(error)
+            self._group.step_failed(own or error)
+        if own is not None:
+            raise own from error
 
     def __del__(self) -> None:
         self._close_now()  # if Ctrl-C came before the first instruction of __exit__
@@ -250,7 +253,8 @@ class Session(Handle):
         return None if trace is None else Trace(trace)
 
     def plan(self) -> Plan | None:
-        """Returns the plan for that trace, or None if there is none."""
+        """Returns the plan for that trace, or None if there is none. Other bytes may have outgrown it, as `simulate` says
+        then: its budget holds, because more is forgotten beside it."""
         plan = self._core.plan()
         return None if plan is None else Plan(plan)
 

@@ -142,6 +142,17 @@ def test_a_saved_tensor_that_needs_no_gradient_is_the_very_object(options: dict[
     assert seen[0] is factor
 
 
+@pytest.mark.parametrize("options", [{}, {"budget": "1GiB"}, {"forget_everything": True}])
+def test_what_a_node_has_saved_can_be_looked_at_and_is_the_programs_memory(options: dict[str, Any]) -> None:
+    with reprise.Session(**options).step():
+        a = torch.ones(2, requires_grad=True)
+        b = a.exp()
+        saved = b.grad_fn._saved_result
+        with torch.no_grad():
+            b += 1
+        assert torch.equal(saved, b) and saved._version == b._version
+
+
 def changed_input() -> None:
     b = torch.ones(5, requires_grad=True) + 1
     c = b * b
@@ -266,3 +277,53 @@ def test_a_step_that_asks_for_what_it_computed_cannot() -> None:
 
     with pytest.raises(reprise.SessionError, match="tells the program what is in a tensor"):
         reprise.Session().measure(train)
+
+
+# ---- TorchScript, vmap ----
+
+
+def blocks() -> torch.nn.Module:
+    torch.manual_seed(0)
+    return torch.nn.Sequential(*(torch.nn.Sequential(torch.nn.Linear(128, 128), torch.nn.GELU()) for _ in range(8)))
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script")
+def test_a_budget_error_in_scripted_code_is_one_outside_of_the_step() -> None:
+    scripted = torch.jit.script(blocks())
+    session = reprise.Session("3MiB")
+    with pytest.raises(reprise.BudgetError) as caught:
+        for _ in range(4):  # the first ones run block by block
+            with session.step():
+                scripted(torch.randn(512, 128)).pow(2).mean().backward()
+                scripted.zero_grad()
+    assert caught.value.budget == 3 << 20 and "TorchScript interpreter" in str(caught.value.__cause__)
+    assert [row["op"] for row in session.summary()["kept"]] == ["TorchScript"]
+
+
+def test_a_vmapped_model_is_forgotten_like_any_other() -> None:
+    def train() -> torch.Tensor:
+        model = blocks()
+        torch.vmap(model)(torch.linspace(0, 1, 64 * 128).view(4, 16, 128)).pow(2).mean().backward()
+        return model[0][0].weight.grad
+
+    plain = train()
+    session = reprise.Session(forget_everything=True)
+    with session.step():
+        assert torch.equal(train(), plain)
+    assert session.summary()["replays"] > 0
+
+
+def test_a_transform_of_torch_func_is_exact_and_says_that_it_keeps_all() -> None:
+    model = blocks()
+    parameters = {name: p.detach() for name, p in model.named_parameters()}
+
+    def loss(parameters: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+        return torch.func.functional_call(model, parameters, (x,)).pow(2).mean()
+
+    gradients = torch.func.grad(loss)
+    plain = gradients(parameters, torch.ones(64, 128))
+    session = reprise.Session(forget_everything=True)
+    with session.step():
+        there = gradients(parameters, torch.ones(64, 128))
+    assert all(torch.equal(plain[name], there[name]) for name in plain)
+    assert session.summary()["replays"] == 0 and session.summary()["kept"]

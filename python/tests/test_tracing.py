@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
 import reprise
@@ -119,6 +120,48 @@ def test_a_graph_that_is_traced_in_a_step_is_that_of_plain_torch(how: str, sessi
     assert there == plain
     if graph:
         assert torch.allclose(graph(*inputs(2)), gradient(*inputs(2)))
+
+
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        y = x.sin()
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> torch.Tensor:
+        x, y = ctx.saved_tensors
+        return g * x * y
+
+
+def test_a_mode_of_the_programs_sees_what_it_sees_without_a_step(session: reprise.Session) -> None:
+    class Listing(TorchDispatchMode):
+        def __init__(self) -> None:
+            super().__init__()
+            self.seen: list[str] = []
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            node = torch._C._current_autograd_node()
+            self.seen.append(f"{func} in {node.name() if node else None}")
+            return func(*args, **(kwargs or {}))
+
+    def run(step: Any) -> list[str]:
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(
+            torch.nn.Linear(8, 8), torch.nn.Tanh(), torch.nn.LayerNorm(8), torch.nn.Dropout(0.5), torch.nn.Softmax(-1)
+        )
+        w = torch.randn(3, requires_grad=True)
+        with step, Listing() as listing:
+            a = torch.rand(10, requires_grad=True)
+            b = Product.apply((a.exp() * a).sigmoid())
+            c = (b * 2).view(2, 5).relu_()
+            loss = (c * c).sum() + model(torch.ones(4, 8)).pow(2).sum() + (w * w).prod() + w.std()
+            loss.backward()
+            torch.autograd.grad((a.sin() * a).sum(), a, create_graph=True)[0].sum().backward()
+        return listing.seen
+
+    assert run(session.step()) == run(contextlib.nullcontext())
 
 
 @pytest.mark.parametrize("dynamic", [True, None])

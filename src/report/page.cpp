@@ -35,6 +35,11 @@ PageData data_of(const PageInput& input) {
   data.columns_before = columns_of(trace, data.everything, data.before, columns_drawn);
   if (input.plan) {
     data.after = simulate(trace, *input.plan, everything_recorded);
+    if (input.summary && data.after->broken && data.after->broken->rule == Rule::budget) {
+      // The plan that steps follow, and that other bytes have outgrown.
+      data.after =
+          simulate(trace, *input.plan, {.record_live = true, .check_budget = false, .record_residences = true});
+    }
     if (data.after->broken) throw BadInput("", "plan", data.after->broken->sentence);
     data.columns_after = columns_of(trace, *input.plan, *data.after, columns_drawn);
   }

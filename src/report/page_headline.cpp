@@ -33,6 +33,12 @@ std::string verdict(const PageData& data) {
   }
   const Bytes after = data.after->peak;
   const double added = data.cost_ratio() - 1;
+  if (after > data.plan().budget) {
+    return fmt::format(
+        "Other bytes have outgrown the plan: by itself it would take <strong>{}</strong>. The budget of "
+        "{} holds, because more is forgotten beside it.",
+        format_bytes(after), format_bytes(data.plan().budget));
+  }
   if (after >= before)
     return fmt::format("The step takes <strong>{}</strong>, and keeps everything.", format_bytes(after));
   const double less = before > 0 ? 1 - static_cast<double>(after) / static_cast<double>(before) : 0;

@@ -80,6 +80,18 @@ void Arena::shrink(Bytes cache) {
   }
 }
 
+std::uintptr_t Arena::offer(std::uintptr_t from, std::size_t bytes) {
+  const Block* next = nullptr;
+  for (const Block* const block : cached_) {
+    if (block->end() > from && (next == nullptr || block->first() < next->first())) next = block;
+  }
+  if (next == nullptr) return 0;
+  const std::uintptr_t first = std::max(from, next->first()), end = std::min(first + bytes, next->end());
+  const std::uintptr_t first_page = up(first, page_), end_page = down(end, page_);
+  if (first_page < end_page) madvise(reinterpret_cast<void*>(first_page), end_page - first_page, MADV_FREE);
+  return end;
+}
+
 // ---- blocks --------------------------------------------------------------------------------------------------------
 
 Shelf& Arena::shelf(State state) {

@@ -77,11 +77,21 @@ Here::~Here() {
   everything.load(std::memory_order_acquire)->idle.push_back(watched);
 }
 
+// The devices themselves are looked for when there are tensors.
+void check_devices(const SessionOptions& options) try {
+  if (!options.device.empty()) check_device_name(options.device);
+  for (const PlaceBudget& budget : options.budgets) check_device_name(budget.device);
+} catch (const BadOption& error) {
+  throw BadOption(std::string(error.what()) +
+                  " when the program begins. One that gets its name later is called privateuseone");
+}
+
 }  // namespace
 
 void begin(const SessionOptions& options) {
   check_form_of_budgets(options);
   check_host(options);
+  check_devices(options);
   SessionOptions without_devices = options;
   without_devices.device.clear();
   without_devices.budgets.clear();

@@ -88,6 +88,10 @@ void Counters::kept(const std::string& what, const char* why, Bytes bytes) {
   kept.bytes += bytes;
 }
 
+void Counters::held(const std::string& what, const char* why, Bytes bytes) {
+  kept_[what] = {what, why, 1, std::max(bytes, kept_[what].bytes)};
+}
+
 void Counters::diverged(const std::string& why) {
   ++numbers_.divergences;
   add_newest(numbers_.last_divergences, {numbers_.steps + 1, why});

@@ -35,6 +35,8 @@ class Counters {
   void kept(const Recipe&, Bytes);
   // What something else than an operator made, or saved, cannot be forgotten.
   void kept(const std::string& what, const char* why, Bytes);
+  // The same for what is held in turn: the most at once counts.
+  void held(const std::string& what, const char* why, Bytes);
   void diverged(const std::string& why);
   // Something failed, and the session goes on without it.
   void note(const std::string& what);

@@ -85,6 +85,22 @@ void give_back() {
   malloc_trim(0);
 }
 
+void offer() {
+  if (arena() == nullptr) return;
+  constexpr std::size_t at_once = 16 << 20;  // nobody waits long for the lock
+  for (std::uintptr_t from = 0;;) {
+    const std::lock_guard lock(mutex);
+    from = arena()->offer(from, at_once);
+    if (from == 0) return;
+  }
+}
+
+std::uint64_t freed() {
+  if (arena() == nullptr) return 0;
+  const std::lock_guard lock(mutex);
+  return arena()->freed();
+}
+
 Bytes cached() {
   if (arena() == nullptr) return 0;
   const std::lock_guard lock(mutex);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "reprise/trace/trace.h"
 
@@ -38,8 +39,14 @@ void shrink(Bytes cache);
 // All of it goes back, and malloc's.
 void give_back();
 
+// The system may take freed memory of the arena if it needs some; until then it stays as it is. Takes a tenth of a
+// second for each GiB.
+void offer();
+
 // Freed memory that is still resident in the arena.
 [[nodiscard]] Bytes cached();
+// Pieces of the arena that were freed so far.
+[[nodiscard]] std::uint64_t freed();
 // All that is resident in this process, as the system sees it.
 [[nodiscard]] Bytes resident();
 

@@ -46,25 +46,9 @@ std::int64_t next_smaller(std::int64_t size) {
   return size - std::max<std::int64_t>(1, size / 16);
 }
 
-}  // namespace
-
-Largest find_largest(const Session& session, const LargestOptions& options, const KeepsBudget& keeps_budget) {
-  check_options(session, options);
-  std::vector<SizedTrace> recorded;
-  for (const std::int64_t size : options.sizes) {
-    recorded.push_back({size, recorded_trace(session, options, size, keeps_budget)});
-  }
-  FitOptions fit;
-  fit.budget = session.budget();
-  fit.at_most = options.at_most;
-  fit.time_limit = options.time_limit;
-  fit.progress = options.progress;
-  fit.cancel = options.cancel;
-  Largest largest;
-  largest.fit = make_fit(Growth(std::move(recorded)), fit);
-
-  // The largest recorded one has kept the budget already.
-  const std::int64_t certain = largest.fit.recorded.back();
+// Finds the largest size up to the predicted one that keeps the budget. False: that is the one it was before.
+bool confirm(Largest& largest, const KeepsBudget& keeps_budget) {
+  const std::int64_t certain = largest.size;
   const std::int64_t predicted = largest.fit.largest ? largest.fit.points[*largest.fit.largest].size : certain;
   for (largest.size = std::max(predicted, certain); !keeps_budget(largest.size);) {
     largest.refused.push_back(largest.size);
@@ -74,6 +58,46 @@ Largest find_largest(const Session& session, const LargestOptions& options, cons
     }
     largest.size = std::max(next_smaller(largest.size), certain);
   }
+  return largest.size > certain;
+}
+
+// What grew between the recorded sizes, and not because of them, made the prediction too careful.
+bool leaves_much_free(const Session& session, std::int64_t at_most, const Largest& largest) {
+  const Bytes budget = session.budget();
+  return largest.refused.empty() && largest.size < at_most && session.summary().peak_last_step < budget - budget / 8;
+}
+
+// False: the step of this size has no trace.
+bool replace_smallest(std::vector<SizedTrace>& recorded, const Session& session, std::int64_t size) {
+  auto trace = session.trace();
+  if (!trace) return false;
+  recorded.erase(recorded.begin());
+  recorded.push_back({size, *std::move(trace)});
+  return true;
+}
+
+}  // namespace
+
+Largest find_largest(const Session& session, const LargestOptions& options, const KeepsBudget& keeps_budget) {
+  check_options(session, options);
+  std::vector<SizedTrace> recorded;
+  std::vector<std::int64_t> sizes = options.sizes;
+  std::sort(sizes.begin(), sizes.end());
+  for (const std::int64_t size : sizes) {
+    recorded.push_back({size, recorded_trace(session, options, size, keeps_budget)});
+  }
+  FitOptions fit;
+  fit.budget = session.budget();
+  fit.at_most = options.at_most.value_or(64 * recorded.back().size);
+  fit.time_limit = options.time_limit;
+  fit.progress = options.progress;
+  fit.cancel = options.cancel;
+  Largest largest;
+  largest.size = recorded.back().size;  // it has kept the budget already
+  do {
+    largest.fit = make_fit(Growth(recorded), fit);
+  } while (confirm(largest, keeps_budget) && leaves_much_free(session, *fit.at_most, largest) &&
+           replace_smallest(recorded, session, largest.size));
   const Summary summary = session.summary();
   largest.peak = summary.peak_last_step;
   largest.seconds = summary.step_seconds;

@@ -69,6 +69,37 @@ at::Tensor new_bytes(std::int64_t size, c10::Device device) {
   return at::empty({size}, at::TensorOptions(device).dtype(at::kByte));
 }
 
+bool any_modes() {
+  return c10::impl::TorchDispatchModeTLS::any_modes_set();
+}
+
+namespace {
+
+class CopiedUnseen final : public c10::TensorImpl {
+ public:
+  explicit CopiedUnseen(const c10::TensorImpl& like)
+      : TensorImpl(c10::Storage(like.storage()), like.key_set(), like.dtype()) {
+    copy_tensor_metadata(&like, this, like.version_counter(), true);
+  }
+  c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(const c10::VariableVersion& version,
+                                                         bool may_change_metadata) const override {
+    auto copy = c10::make_intrusive<TensorImpl>(c10::Storage(storage()), key_set(), dtype());
+    copy_tensor_metadata(this, copy.get(), version, may_change_metadata);
+    return copy;
+  }
+  c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(c10::VariableVersion&& version,
+                                                         bool may_change_metadata) const override {
+    const c10::VariableVersion one = std::move(version);
+    return shallow_copy_and_detach(one, may_change_metadata);
+  }
+};
+
+}  // namespace
+
+at::Tensor to_be_copied_unseen(const at::Tensor& tensor) {
+  return at::Tensor(c10::make_intrusive<CopiedUnseen>(*tensor.unsafeGetTensorImpl()));
+}
+
 bool is_traced() {
   using Modes = c10::impl::TorchDispatchModeTLS;
   using Key = c10::impl::TorchDispatchModeKey;

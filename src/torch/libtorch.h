@@ -130,6 +130,11 @@ inline constexpr c10::DispatchKeySet keys_of_modes =
 // An uninitialized tensor, by the device's own operator; nobody sees it.
 [[nodiscard]] at::Tensor new_bytes(std::int64_t size, c10::Device);
 
+// Whether modes of the program's (TorchDispatchMode) see what this thread runs.
+[[nodiscard]] bool any_modes();
+// A plain tensor, for LibTorch to make a variable of: the modes of the thread do not see that it is copied then.
+[[nodiscard]] at::Tensor to_be_copied_unseen(const at::Tensor&);
+
 // Whether the program makes a graph of what this thread runs (torch.compile, make_fx, jit.trace and the like) or only
 // looks at shapes. Not known below an operator that jit.trace records.
 [[nodiscard]] bool is_traced();

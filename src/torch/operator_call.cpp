@@ -164,7 +164,10 @@ void OperatorCall::take_tensor(const at::Tensor& tensor, std::int16_t result, st
   }
   Bindings& bindings = r_.values().bindings();
   if (bindings.find(storage) != no_value) return;  // a view of something known
-  bindings.expect_present(take(storage, {no_value, result, element, -1}), tensor);
+  const Id made = take(storage, {no_value, result, element, -1});
+  // Whoever calls from below autograd (torch::rand) makes a variable of it, and copies it if we have its version.
+  const bool below_autograd = c10::impl::tls_local_dispatch_key_set().excluded_.has_any(c10::autograd_dispatch_keyset);
+  if (!below_autograd) bindings.expect_present(made, tensor);
 }
 
 void OperatorCall::take_writing(Writing& writing, const at::Tensor* result) {

@@ -24,6 +24,10 @@ c10::Device device_named(const std::string& name) try { return c10::Device(name)
 
 }  // namespace
 
+void check_device_name(const std::string& name) {
+  (void)device_named(name);
+}
+
 // ---- one -----------------------------------------------------------------------------------------------------------
 
 Place::Place(c10::Device device, Meter& meter, CountedAllocator* allocator)

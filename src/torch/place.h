@@ -54,6 +54,9 @@ class Place {
 // The accelerators that there may be tensors on: their allocator has handed out memory, or does not say.
 [[nodiscard]] std::vector<c10::Device> accelerators_in_use();
 
+// Throws BadOption if LibTorch knows no device of this name at present.
+void check_device_name(const std::string&);
+
 // Those of the process. Never destroyed, because their allocators are not.
 class Places {
  public:

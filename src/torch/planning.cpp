@@ -14,10 +14,13 @@
 #include <utility>
 
 #include "plan/preparation.h"
+#include "torch/heap.h"
 #include "torch/process.h"
 
 namespace reprise::internal {
 namespace {
+
+constexpr auto patience = std::chrono::milliseconds(500);  // after a step
 
 // Signals are for threads of the program: a handler may call exit(), which waits for this one.
 class SignalsBlocked {
@@ -71,6 +74,17 @@ bool Planning::add(std::shared_ptr<PlanningJob> job) {
   }
   job->dropped();
   return false;
+}
+
+void Planning::step_ended() {
+  constexpr Bytes much = 32 << 20;
+  if (heap::cached() < much) return;
+  const std::scoped_lock lock(mutex_);
+  if (ending_ || !have_thread()) return;
+  freed_ = heap::freed();
+  const bool sleeps = !idle_at_;
+  idle_at_ = Clock::now() + patience;
+  if (sleeps) changed_.notify_all();
 }
 
 void Planning::wait() {
@@ -128,8 +142,14 @@ bool Planning::have_thread() {
 void Planning::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return ending_ || !jobs_.empty(); });
+    const auto is_wanted = [this] { return ending_ || !jobs_.empty(); };
+    if (const auto until = idle_at_; !until) {
+      changed_.wait(lock, [&] { return is_wanted() || idle_at_; });
+    } else if (!changed_.wait_until(lock, *until, is_wanted)) {
+      offer_if_idle(lock);
+    }
     if (ending_) return;
+    if (jobs_.empty()) continue;
     running_ = std::move(jobs_.front());
     jobs_.pop_front();
     PlanningJob& job = *running_;
@@ -144,6 +164,20 @@ void Planning::work() {
     ++done_;
     changed_.notify_all();
   }
+}
+
+void Planning::offer_if_idle(std::unique_lock<std::mutex>& lock) {
+  const auto now = Clock::now();
+  if (now < *idle_at_) return;  // a step has ended meanwhile
+  if (const std::uint64_t freed = heap::freed(); freed != freed_) {
+    freed_ = freed;
+    idle_at_ = now + patience;
+    return;
+  }
+  idle_at_.reset();
+  lock.unlock();
+  heap::offer();
+  lock.lock();
 }
 
 void Planning::do_or_drop(PlanningJob& job) {

@@ -1,5 +1,8 @@
 // Planning in the background: one thread, jobs one after the other. A process has one queue (process.h).
 //
+// The thread has one more task. A process that trains keeps what it frees for the next step; where none follows, others
+// may need that memory more. So a while after the last step the system is offered the freed pages.
+//
 // The queue of a process is never destroyed. When the process exits, the job that runs is cancelled, those that wait
 // are dropped, and the thread ends; jobs that come later, from the destructor of a global object, are dropped at once.
 //
@@ -16,6 +19,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 namespace reprise::internal {
@@ -58,6 +62,8 @@ class Planning {
 
   // Behind the jobs that are there. False: it was dropped, because the process is about to end or nothing was prepared.
   bool add(std::shared_ptr<PlanningJob>);
+  // A step has ended: freed memory is offered to the system once nothing was freed for a while.
+  void step_ended();
   // Until all jobs that were there are done or dropped.
   void wait();
   // The same, but no longer than this. False: they are not.
@@ -73,8 +79,11 @@ class Planning {
   void renew();
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   bool have_thread();
   void work();
+  void offer_if_idle(std::unique_lock<std::mutex>&);
   static void do_or_drop(PlanningJob&);
 
   std::atomic<bool> prepared_{false}, announced_{false};  // announced: the end of the process will be told to us
@@ -84,8 +93,10 @@ class Planning {
   std::shared_ptr<PlanningJob> running_;
   std::uint64_t added_ = 0, done_ = 0;
   bool ending_ = false;
-  std::thread thread_;  // joinable: it is there
-  pid_t process_ = 0;   // that started it
+  std::optional<Clock::time_point> idle_at_;  // if nothing is freed until then; none: there is nothing to offer
+  std::uint64_t freed_ = 0;                   // pieces, when that was set
+  std::thread thread_;                        // joinable: it is there
+  pid_t process_ = 0;                         // that started it
 };
 
 }  // namespace reprise::internal

@@ -280,6 +280,42 @@ void on_node_end(const at::RecordFunction&, at::ObserverContext* given) {
   execute_after(r, r.journal().moment() - 1);
 }
 
+// ---- blocks of TorchScript ------------------------------------------------------------------------------------------
+
+// That it differentiates as a whole: its interpreter holds what the block saves until it ends, and backward takes all
+// of it at once.
+struct ScriptContext final : at::ObserverContext {
+  std::weak_ptr<Recording> recording;  // that there was when it began
+  Id first = 0;                        // its next operator
+};
+
+std::unique_ptr<at::ObserverContext> on_script(const at::RecordFunction& block) {
+  const ThreadState& here = this_thread();
+  if (!here.source || std::string_view(block.name()) != "<forward op>") return nullptr;
+  auto context = std::make_unique<ScriptContext>();
+  if (here.recording) {
+    context->recording = here.recording;
+    context->first = here.recording->course().next();
+  }
+  return context;
+}
+
+void on_script_end(const at::RecordFunction&, at::ObserverContext* given) {
+  const auto* const context = static_cast<ScriptContext*>(given);
+  const auto& r = this_thread().recording;
+  if (!context || !r) return;
+  const Id first = context->recording.lock() == r ? context->first : 0;
+  const Arbiter lock;
+  const Values& values = r->values();
+  Bytes bytes = 0;
+  for (Id v = 0; v < static_cast<Id>(values.size()); ++v) {
+    if (r->course().info(v).maker >= first && values.place(v) == 0 && values.resident(v)) {
+      bytes += values.bytes(v);
+    }
+  }
+  r->rules().counters().held("TorchScript", "a scripted block holds all that it saves until it ends", bytes);
+}
+
 // ---- callbacks -----------------------------------------------------------------------------------------------------
 
 void watch(std::optional<at::CallbackHandle>& handle, Watch watch, const at::RecordFunctionCallback& callback) {
@@ -302,6 +338,8 @@ void watch_operators(Watch on) {
             .scopes({at::RecordScope::FUNCTION}));
   watch(this_thread().scopes, on,
         at::RecordFunctionCallback(on_scope, on_scope_end).scopes({at::RecordScope::USER_SCOPE}));
+  watch(this_thread().scripts, on,
+        at::RecordFunctionCallback(on_script, on_script_end).scopes({at::RecordScope::TORCHSCRIPT_FUNCTION}));
   if (on == Watch::on) draws::prepare();
 }
 

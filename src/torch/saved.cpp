@@ -1,5 +1,12 @@
 #include "torch/saved.h"
 
+#include <ATen/SequenceNumber.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <optional>
+#include <utility>
+
 #include "reprise/torch/errors.h"
 #include "torch/arbiter.h"
 #include "torch/clock.h"
@@ -53,9 +60,20 @@ void count_held(Counters& counters, const at::Tensor& tensor) {
   counters.kept("saved tensors that are not plain", "subclasses and the like are kept as they are", bytes);
 }
 
+// Whether it is a result of the node that saves it, which is the newest on this thread.
+bool is_output(const at::Tensor& tensor) {
+  const auto* const meta = torch::autograd::impl::get_autograd_meta(tensor);
+  return meta && meta->grad_fn_ && meta->grad_fn_->sequence_nr() + 1 == at::sequence_number::peek();
+}
+
 }  // namespace
 
 void SavedHook::call_pack_hook(const at::Tensor& tensor) {
+  needs_gradient_ = tensor.requires_grad();
+  copied_seen_ = is_output(tensor);
+  // Without hooks LibTorch saves such a tensor in this way.
+  if (copied_seen_ && libtorch::any_modes()) (void)tensor.tensor_data();
+  saved_.original = Original(tensor);
   if (const libtorch::Version& version = libtorch::version_of(tensor); version.enabled()) {
     saved_.version = version;
     saved_.expected_version = version.current_version();
@@ -63,13 +81,12 @@ void SavedHook::call_pack_hook(const at::Tensor& tensor) {
   const ThreadState& here = this_thread();
   const bool plain = libtorch::is_plain(tensor);
   if (!here.recording || !plain || !libtorch::storage_of(tensor)->data()) {
-    held_ = tensor.requires_grad() ? tensor.tensor_data() : tensor;  // that would be a cycle
+    hold(tensor);
     if (here.source && !plain) count_held(here.source->rules().counters(), tensor);
     return;
   }
   recording_ = here.recording;
   saved_.view = View(tensor);
-  saved_.original = Original(tensor);
   c10::StorageImpl* const storage = libtorch::storage_of(tensor);
   if (OperatorCall* const call = recording_->call()) return call->add_waiting(saved_, storage);
   {
@@ -79,8 +96,23 @@ void SavedHook::call_pack_hook(const at::Tensor& tensor) {
   read_fingerprints(*recording_);
 }
 
+void SavedHook::hold(const at::Tensor& tensor) {
+  if (!needs_gradient_) {
+    held_ = tensor;
+    return;
+  }
+  std::optional<c10::impl::ExcludeDispatchKeyGuard> unseen;
+  if (libtorch::is_plain(tensor)) unseen.emplace(c10::python_ks);
+  held_ = tensor.tensor_data();  // itself would be a cycle
+}
+
 at::Tensor SavedHook::call_unpack_hook() {
-  return through_error_door([this] { return unpacked(); });
+  return through_error_door([this] {
+    at::Tensor tensor = unpacked();
+    // LibTorch makes a variable of it; without hooks only of what a node has saved of its own results.
+    const bool unseen = needs_gradient_ && !copied_seen_ && libtorch::any_modes() && libtorch::is_plain(tensor);
+    return unseen ? libtorch::to_be_copied_unseen(tensor) : tensor;
+  });
 }
 
 at::Tensor SavedHook::unpacked() {
@@ -102,7 +134,8 @@ at::Tensor SavedHook::unpacked() {
     expected = saved_.fingerprint;
     recording.journal().go_to(recording.values().saved_at(asked));
     if (recording.in_backward()) recording.journal().needed(asked);
-    storage = recording.values().storage(asked);
+    // Outside of backward somebody looks at the graph, and finds what the program itself has.
+    storage = recording.in_backward() ? recording.values().storage(asked) : recording.values().anywhere(asked);
     made_on = recording.values().made_on(asked);
   }
   if (unread) std::rethrow_exception(unread);
@@ -121,10 +154,11 @@ at::Tensor SavedHook::unpacked() {
   // What comes from a disk was compared there with what was written; of its recipe that says nothing.
   if (!expected.empty() && !(below && below->usable())) verify(storage, expected);
   if (late) late->go_on();
-  if (!rebuilt) {
-    if (at::Tensor same = saved_.same_in(storage); same.defined()) return same;
-  }
-  return saved_.view.of(std::move(storage));
+  if (rebuilt) return saved_.view.of(std::move(storage));
+  if (at::Tensor same = saved_.same_in(storage); same.defined()) return same;
+  at::Tensor tensor = saved_.view.of(std::move(storage));
+  if (saved_.version.enabled()) torch::autograd::impl::set_version_counter(tensor, saved_.version);
+  return tensor;
 }
 
 void SavedHook::verify(c10::Storage& storage, const Fingerprint& expected) {

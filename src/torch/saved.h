@@ -22,6 +22,7 @@ class SavedHook final : public torch::autograd::SavedVariableHooks, public Poole
 
  private:
   [[nodiscard]] at::Tensor unpacked();
+  void hold(const at::Tensor&);
   // Compares what was rebuilt; it may be rebuilt once more.
   void verify(c10::Storage&, const Fingerprint& expected);
   // What differs are bytes that nobody wrote: there is nothing to compare from now on.
@@ -29,7 +30,9 @@ class SavedHook final : public torch::autograd::SavedVariableHooks, public Poole
 
   std::shared_ptr<Recording> recording_;  // none: it holds the tensor itself
   SavedTensor saved_;
-  at::Tensor held_;  // the tensor itself, if it is not ours to forget
+  at::Tensor held_;           // the tensor itself, if it is not ours to forget
+  bool copied_seen_ = false;  // by modes of the program's, when it is asked for
+  bool needs_gradient_ = false;
 };
 
 }  // namespace reprise::internal

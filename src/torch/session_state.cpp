@@ -23,14 +23,6 @@ std::optional<Trace> trace_of(const Period& period, const OfferedTiers& tiers) t
   return std::nullopt;
 }
 
-// The period as it was when its plan was made, if it has one: other bytes may be more by now, and trace and plan are to
-// fit together.
-Period as_planned(const Period& period) {
-  Period planned = period;
-  if (period.script) planned.other = period.script->other;
-  return planned;
-}
-
 // With the other bytes that were seen, if nothing had been forgotten.
 std::optional<Bytes> kept_peak(const Period& period, const LongestPeriod& longest) {
   if (longest.kept_peak) return longest.kept_peak;
@@ -220,7 +212,7 @@ void SessionState::follow(Plan plan) {
     period = periods_.longest();
     if (!period)
       throw BadInput("", "plan", "no step has been recorded from its first operator to the end of backward yet");
-    known = as_planned(*period);
+    known = *period;
   }
   const Bridge bridge(known, rules_->tiers());
   const Simulation simulation = simulate(bridge.trace(), plan);
@@ -294,7 +286,7 @@ std::optional<Plan> SessionState::plan() const {
 std::optional<Trace> SessionState::trace() const {
   const Arbiter lock;
   const auto period = periods_.longest();
-  auto trace = period ? trace_of(as_planned(*period), rules_->tiers()) : std::nullopt;
+  auto trace = period ? trace_of(*period, rules_->tiers()) : std::nullopt;
   // Whose bytes are in it, for reports.
   if (trace && rules_->accelerator()) trace->name = options_.name + " on " + rules_->place().name();
   return trace;

@@ -61,6 +61,7 @@ void close_step(SessionState& session) noexcept {
     session.end_step((thread_microseconds() - here.step_start) * 1e-6);
   }
   session.rules().settle_all_tiers();
+  process().planning().step_ended();
 }
 
 void keep_step_of_this_thread() {

@@ -31,8 +31,8 @@ struct ThreadState {
   bool in_compiled_function = false;     // what it is inside of is only the frame around compiled code, see compiled.h
   bool in_compiled_graph = false;        // a graph runs as one operator, which may yet turn out not to be replayable
   bool in_traced = false;                // what it is inside of becomes a node of a graph that the program makes
-  std::optional<at::CallbackHandle> operators, scopes, nodes;  // callbacks that are there
-  void (*period_ended)() = nullptr;                            // told after a period of this thread has ended
+  std::optional<at::CallbackHandle> operators, scopes, scripts, nodes;  // callbacks that are there
+  void (*period_ended)() = nullptr;                                     // told after a period of this thread has ended
 };
 
 [[nodiscard]] ThreadState& this_thread();

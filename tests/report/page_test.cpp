@@ -251,6 +251,17 @@ TEST(PageOfAnyTrace, SaysWhereBackwardBeginsAndNotWhereAnOperatorOnlyHasEffects)
   EXPECT_NE(to_html({.trace = &step.trace}).find("Backward begins at 40 %"), std::string::npos);
 }
 
+TEST(PageOfAnyTrace, SaysThatOtherBytesHaveOutgrownThePlanThatASessionFollows) {
+  Trace trace = testing::random_trace(1);
+  const Plan plan = keep_everything(trace);
+  const Summary summary;
+  const PageInput of_session{.trace = &trace, .plan = &plan, .summary = &summary};
+  EXPECT_EQ(to_html(of_session).find("outgrown"), std::string::npos);
+  for (Moment& moment : trace.moments) moment.other += 4096;
+  EXPECT_NE(to_html(of_session).find("Other bytes have outgrown the plan"), std::string::npos);
+  EXPECT_THROW((void)to_html({.trace = &trace, .plan = &plan}), BadInput) << "another one has to keep its budget";
+}
+
 TEST(PageOfAnyTrace, OfRandomOnesHasNoNumberThatIsNone) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     const Trace trace = testing::random_trace(seed);

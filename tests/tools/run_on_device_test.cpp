@@ -26,11 +26,11 @@ TEST(PreloadedOnADevice, UsesMemoryOfTheHostBelowIt) {
     EXPECT_EQ(outcome.out, plain.out);
     return nlohmann::json::parse(outcome.err);
   };
-  const Bytes budget = summary_of({"--device", "sim:0"}).at("peak_bytes").get<Bytes>() * 6 / 10;
+  const Bytes budget = summary_of({"--device", "privateuseone:0"}).at("peak_bytes").get<Bytes>() * 6 / 10;
   const Bytes host = 16 << 20;
   for (const std::vector<std::string>& named :
-       {std::vector<std::string>{"--budget", std::to_string(budget), "--device", "sim:0"},
-        {"--budgets", "cpu=1GiB,sim:0=" + std::to_string(budget)}}) {
+       {std::vector<std::string>{"--budget", std::to_string(budget), "--device", "privateuseone:0"},
+        {"--budgets", "cpu=1GiB,privateuseone:0=" + std::to_string(budget)}}) {
     std::vector<std::string> options = named;
     options.insert(options.end(), {"--host", std::to_string(host)});
     const auto summary = summary_of(options);

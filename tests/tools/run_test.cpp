@@ -247,10 +247,20 @@ TEST_F(Preloaded, LimitsTheDeviceThatIsNamed) {
     EXPECT_EQ(summary.at("device"), "cpu");
     EXPECT_GT(summary.at("replays"), 0) << outcome.err;
   }
-  const Outcome unknown = run_command({"run", "--device", "nonsense", "--", REPRISE_PROGRAM_TRAINER, "7"});
-  EXPECT_NE(unknown.code, 7);
-  EXPECT_NE(unknown.err.find("option device is 'nonsense': LibTorch knows no such device"), std::string::npos)
-      << unknown.err;
+}
+
+TEST_F(Preloaded, ADeviceThatThereIsNotIsRefusedBeforeTheProgramBegins) {
+  for (const std::vector<std::string>& named :
+       {std::vector<std::string>{"--budget", "1GiB", "--device", "nonsense"}, {"--budgets", "nonsense:0=1GiB"}}) {
+    std::vector<std::string> words = {"run"};
+    words.insert(words.end(), named.begin(), named.end());
+    words.insert(words.end(), {"--", REPRISE_PROGRAM_TRAINER, "7"});
+    const Outcome outcome = run_command(words);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err.find("LibTorch knows no such device when the program begins"), std::string::npos)
+        << outcome.err;
+  }
 }
 
 TEST_F(Preloaded, AnEnvironmentWithMemoryOfTheHostBelowTheCpuIsRefusedBeforeTheProgramBegins) {

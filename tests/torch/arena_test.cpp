@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -97,6 +98,26 @@ TEST(ArenaTest, NoMoreIsCachedThanMayBe) {
   EXPECT_LE(arena.cached(), static_cast<Bytes>(MiB));
   arena.shrink(-1);
   EXPECT_EQ(check(region(fresh)), 0);
+}
+
+TEST(ArenaTest, WhatIsOfferedToTheSystemStaysCachedAndServesRequests) {
+  Arena arena;
+  std::vector<Block*> blocks;
+  for (int i = 0; i < 16; ++i) blocks.push_back(arena.allocate(MiB, plenty));
+  for (Block* const block : blocks) std::memset(block->start, 1, block->bytes);
+  for (std::size_t i = 0; i < 16; i += 2) arena.release(blocks[i]);
+  std::uintptr_t from = 0;
+  int parts = 0;
+  while ((from = arena.offer(from, 300 * KiB)) != 0) ++parts;
+  EXPECT_EQ(parts, 8 * 4) << "a little at a time";
+  EXPECT_EQ(check(region(blocks[1])), static_cast<Bytes>(8 * MiB));
+  for (std::size_t i = 1; i < 16; i += 2) {
+    EXPECT_EQ(std::count(blocks[i]->start, blocks[i]->start + MiB, 1), static_cast<std::ptrdiff_t>(MiB));
+  }
+  Block* const again = arena.allocate(MiB, plenty);
+  std::memset(again->start, 2, again->bytes);
+  EXPECT_EQ(std::count(again->start, again->start + MiB, 2), static_cast<std::ptrdiff_t>(MiB));
+  EXPECT_EQ(arena.cached(), static_cast<Bytes>(7 * MiB));
 }
 
 TEST(ArenaTest, WhatWasFreedLongestAgoGoesFirst) {

@@ -89,6 +89,23 @@ TEST(Largest, IsConfirmedByARealStepWithinTheBudget) {
   EXPECT_NE(text.str().find("A real step of size " + std::to_string(largest.size) + " kept it"), std::string::npos);
 }
 
+// As an optimizer's state comes after the first step: the first size is recorded without it, and the others with it.
+TEST(Largest, DoesNotTakeWhatAFirstStepHasNotAllocatedYetForGrowth) {
+  SmallTraining training;
+  (void)plain_peak(training, 64);
+  const Bytes of_others = plain_peak(training, 256);
+  const Bytes budget = plain_peak(training, 1024) + of_others;
+  Session session(within(budget));
+  torch::Tensor state;
+  const Largest largest = session.largest({.sizes = {64, 128}, .at_most = 4096, .time_limit = std::chrono::seconds(1)},
+                                          [&](std::int64_t rows) {
+                                            (void)training.step(rows);
+                                            training.drop_gradients();
+                                            if (!state.defined()) state = torch::empty({of_others}, torch::kByte);
+                                          });
+  EXPECT_GE(largest.size, 1024) << "what fits without forgetting anything";
+}
+
 TEST(Largest, TriesSmallerSizesIfTheStepNeedsMoreThanWasPredicted) {
   SmallTraining training;
   (void)plain_peak(training, 64);

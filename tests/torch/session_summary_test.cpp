@@ -45,6 +45,7 @@ TEST(SessionSummary, SaysWhatWasForgottenBesideAPlanThatOtherBytesHaveOutgrown) 
   EXPECT_GT(after.promised_peak, after.budget) << "by itself it would not keep to it";
   EXPECT_NE(to_text(after).find("of the replays came beside it"), std::string::npos) << after;
   EXPECT_EQ(after.peak_if_kept, *before.peak_if_kept + counted_here(state.nbytes())) << "of this step";
+  EXPECT_EQ(keep_everything(session.trace().value()).budget, after.peak_if_kept) << "and so is the trace";
 }
 
 TEST(SessionSummary, HasThePeakOfTheStepForItsPeakIfNothingWasForgotten) {

@@ -246,11 +246,12 @@ class REPRISE_EXPORT Session {
   void wait_for_plan();
 
   // Returns the trace of the last complete step that was recorded: its longest stretch from an operator to the end of
-  // backward, with the other bytes that its plan, if any, was made for. `write_trace` saves it for `reprise`. Its bytes
-  // are those of the first place; unless the CPU is the only one, its name says which that is.
+  // backward, with the other bytes that were seen lately. `write_trace` saves it for `reprise`. Its bytes are those of
+  // the first place; unless the CPU is the only one, its name says which that is.
   [[nodiscard]] std::optional<Trace> trace() const;
 
-  // Returns the plan for that trace, if there is one.
+  // Returns the plan for that trace, if there is one. Other bytes may have outgrown it, as `simulate` says then: its
+  // budget holds, because more is forgotten beside it.
   [[nodiscard]] std::optional<Plan> plan() const;
 
   // Follows this plan, instead of planning, in steps whose trace it is valid for. Throws BadInput if it is not valid

@@ -1,0 +1,51 @@
+// Freed memory of a process that does not train at the moment.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "reprise/torch/session.h"
+#include "torch/heap.h"
+#include "torch/meter.h"
+
+namespace reprise {
+namespace {
+
+constexpr Bytes MiB = 1 << 20;
+
+// Bytes of this process that the system takes as soon as somebody needs memory.
+Bytes offered() {
+  std::ifstream file("/proc/self/smaps_rollup");
+  for (std::string word; file >> word;) {
+    Bytes kilobytes = 0;
+    if (word == "LazyFree:" && file >> kilobytes) return kilobytes * 1024;
+  }
+  return -1;
+}
+
+void train(Session& session) {
+  const auto step = session.step();
+  const auto x = torch::ones({4 << 20}, torch::requires_grad());
+  x.sin().exp().tanh().sum().backward();
+}
+
+TEST(IdleProcess, OffersTheSystemWhatItsStepsHaveFreed) {
+  if (offered() < 0) GTEST_SKIP() << "the system does not tell what it was offered";
+  Session session({.budget = 512 * MiB});
+  train(session);
+  if (!internal::heap::keeping()) GTEST_SKIP() << "nothing is kept in this build";
+  ASSERT_GT(internal::heap::cached(), 32 * MiB);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (offered() < 32 * MiB && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  EXPECT_GE(offered(), 32 * MiB);
+  train(session);  // and takes it again
+  EXPECT_LT(offered(), 32 * MiB);
+}
+
+}  // namespace
+}  // namespace reprise
