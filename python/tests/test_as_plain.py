@@ -258,7 +258,9 @@ def test_a_step_that_asks_for_masks_and_lengths_can_be_measured() -> None:
         assert x[mask[..., 0]].shape == (8 * 64 - 14, 64)
         lengths = mask[..., 0].sum(-1)
         assert lengths.max().item() == 64
-        assert not torch.isnan(x).any()
+        assert not torch.isnan(x).any() and torch.isfinite(x).all()
+        assert (x.exp() >= 0).all() and not (x.exp() < 0).any()  # a step that is planned passes its own checks
+        assert x.flatten(1)[:, x.flatten().topk(3).indices % 64].shape == (8, 3)
         nothing = torch.nn.functional.ctc_loss(
             x.transpose(0, 1).log_softmax(-1), torch.ones(8, 4, dtype=torch.long), lengths, torch.full((8,), 4)
         )

@@ -6,8 +6,11 @@
 #include <ATen/core/stack.h>
 #include <ATen/record_function.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -86,23 +89,37 @@ std::size_t most_to_compute(c10::ArrayRef<const c10::IValue> inputs) {
   return all ? most_computed : 0;
 }
 
-// A step that is worth planning has neither infinities nor NaNs: who asks for them is told so.
-bool asks_for_faults(const at::RecordFunction& function) {
+// A step that is worth planning has neither infinities nor NaNs, and passes its own checks: who asks whether all of a
+// tensor is true, or any, gets this for an answer.
+std::optional<bool> answer_to_check(const at::RecordFunction& function) {
   const std::string_view name = function.name();
-  return name == "aten::isinf" || name == "aten::isnan" || name == "aten::isposinf" || name == "aten::isneginf";
+  if (name == "aten::isfinite" || name == "aten::all") return true;
+  constexpr std::array are_not = {"aten::isinf", "aten::isnan", "aten::isposinf", "aten::isneginf", "aten::any"};
+  const bool is_not = std::find(are_not.begin(), are_not.end(), name) != are_not.end();
+  return is_not ? std::optional(false) : std::nullopt;
+}
+
+// It asks how to do its work, and makes the same of any answer as far as bytes are concerned.
+bool asks_for_itself(const at::RecordFunction& function) {
+  return std::string_view(function.name()) == "aten::_grouped_mm";
 }
 
 struct UnknownContext final : at::ObserverContext {
-  bool unknown = false, computes = false, finds_no_faults = false;
+  bool unknown = false, computes = false, asks_for_itself = false;
+  std::optional<bool> answer;
 };
-thread_local int computing = 0;  // operators, one in another
+thread_local int computing = 0;          // operators, one in another
+thread_local int asking_for_itself = 0;  // likewise
 
 std::unique_ptr<at::ObserverContext> look_at_inputs(const at::RecordFunction& function) {
   auto context = std::make_unique<UnknownContext>();
   context->unknown = any_unknown(function.inputs());
-  if (context->unknown && asks_for_faults(function)) {
+  context->asks_for_itself = asks_for_itself(function);
+  asking_for_itself += context->asks_for_itself ? 1 : 0;
+  if (context->unknown) context->answer = answer_to_check(function);
+  if (context->answer) {
     context->unknown = false;
-    context->finds_no_faults = context->computes = true;
+    context->computes = true;
     if (computing++ == 0) heap::own_pages_up_to(most_computed);
     return context;
   }
@@ -113,8 +130,9 @@ std::unique_ptr<at::ObserverContext> look_at_inputs(const at::RecordFunction& fu
 }
 
 void mark_outputs(const at::RecordFunction& function, at::ObserverContext* given) {
-  const bool unknown = given && static_cast<UnknownContext*>(given)->unknown;
-  const bool computed = given && static_cast<UnknownContext*>(given)->computes;
+  const auto* const context = static_cast<UnknownContext*>(given);
+  const bool unknown = context && context->unknown, computed = context && context->computes;
+  if (context && context->asks_for_itself) --asking_for_itself;
   if (computed && --computing == 0) heap::own_pages_up_to(0);
   for (const c10::IValue& output : function.outputs()) {
     for_each_tensor(output, [&](const at::Tensor& tensor, c10::StorageImpl* storage, meter::Header* header) {
@@ -122,8 +140,8 @@ void mark_outputs(const at::RecordFunction& function, at::ObserverContext* given
         // Indices of any number would lead anywhere.
         if (at::isIntegralType(tensor.scalar_type(), false)) heap::clear(header);
       } else if (computed) {
-        if (static_cast<UnknownContext*>(given)->finds_no_faults) {
-          std::memset(storage->mutable_data(), 0, storage->nbytes());
+        if (context->answer) {
+          std::memset(storage->mutable_data(), *context->answer ? 1 : 0, storage->nbytes());
           unknown_storages().erase(storage);  // by an operator that it called
         }
         computed_storages().emplace(storage, libtorch::share(storage).getWeakStorageImpl());
@@ -136,22 +154,27 @@ void mark_outputs(const at::RecordFunction& function, at::ObserverContext* given
 
 // ---- nobody may ask for what is not known --------------------------------------------------------------------------
 
-// What an operator takes by whole numbers or truth values (x[mask]) depends on these, and not on what it takes.
-bool asks_for_unknown(c10::ArrayRef<const c10::IValue> inputs) {
+// What an operator takes by whole numbers or truth values depends on these, and not on what it takes. How much of it
+// there is depends on truth values alone (x[mask]): positions may be any.
+bool asks_for_unknown(const c10::OperatorHandle& op, c10::ArrayRef<const c10::IValue> inputs) {
+  const bool by_position = op.operator_name() == c10::OperatorName("aten::index", "Tensor");
   std::vector<c10::IValue> whole;
   const auto look_at = [&](const c10::IValue& input) {
-    if (input.isTensor() && input.toTensor().defined() && is_whole(input.toTensor())) whole.push_back(input);
+    if (!input.isTensor() || !input.toTensor().defined() || !is_whole(input.toTensor())) return;
+    const at::ScalarType type = input.toTensor().scalar_type();
+    if (!by_position || type == at::kBool || type == at::kByte) whole.push_back(input);
   };
   for (const c10::IValue& input : inputs) {
     look_at(input);
     if (!input.isList()) continue;
     for (const c10::IValue& element : input.toListRef()) look_at(element);
   }
+  if (whole.empty() && by_position) return false;
   return any_unknown(whole.empty() ? inputs : c10::ArrayRef<const c10::IValue>(whole.data(), whole.size()));
 }
 
 void refuse_unknown(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-  if (asks_for_unknown(torch::jit::last(*stack, op.schema().arguments().size()))) {
+  if (asking_for_itself == 0 && asks_for_unknown(op, torch::jit::last(*stack, op.schema().arguments().size()))) {
     throw Error("operator " + c10::toString(op.operator_name()) +
                 " tells the program what is in a tensor, and tensors have no contents here: leave it out of what is "
                 "measured");
