@@ -36,7 +36,7 @@ class Released {
   void add(PyObject* function) {
     const std::scoped_lock lock(mutex_);
     waiting_.push_back(function);
-    if (!asked_) asked_ = Py_AddPendingCall(&Released::on_pending_call, nullptr) == 0;
+    if (!asked_ && Py_IsInitialized()) asked_ = Py_AddPendingCall(&Released::on_pending_call, nullptr) == 0;
   }
   // With the interpreter's lock.
   void let_go() {

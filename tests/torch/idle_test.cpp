@@ -1,11 +1,14 @@
-// Freed memory of a process that does not train at the moment.
+// Freed memory, before the first step and when no step follows.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
 #include <chrono>
+#include <cstring>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "reprise/torch/session.h"
 #include "torch/heap.h"
@@ -30,6 +33,23 @@ void train(Session& session) {
   const auto step = session.step();
   const auto x = torch::ones({4 << 20}, torch::requires_grad());
   x.sin().exp().tanh().sum().backward();
+}
+
+TEST(FirstStepWithinABudget, GivesBackWhatTheProgramHasFreedBefore) {
+#ifdef REPRISE_SANITIZED
+  GTEST_SKIP() << "malloc is the sanitizer's";
+#endif
+  std::vector<std::unique_ptr<char[]>> small;  // malloc keeps what is freed of these
+  for (int i = 0; i < 16 << 10; ++i) {
+    small.push_back(std::make_unique<char[]>(8 << 10));
+    std::memset(small.back().get(), 1, 8 << 10);
+  }
+  small.erase(small.begin(), small.end() - 1);
+  const Bytes before = internal::meter::resident();
+  Session session({.budget = 512 * MiB});
+  train(session);
+  const Bytes of_the_step = internal::meter::peak();
+  EXPECT_LT(internal::meter::resident(), before - 64 * MiB + of_the_step);
 }
 
 TEST(IdleProcess, OffersTheSystemWhatItsStepsHaveFreed) {
