@@ -68,8 +68,9 @@ std::optional<BudgetError::Facts> find_facts(const std::string& text) {
   return found ? std::optional(found->second) : std::nullopt;
 }
 
-// The error of ours in another one's text.
+// The error of ours that one of TorchScript's quotes.
 std::optional<std::pair<std::string, PyObject*>> find_quoted(const std::string& text) {
+  if (text.find("TorchScript interpreter") == std::string::npos) return std::nullopt;
   return types_of_errors().find([&](const std::string& one) { return text.find(one) != std::string::npos; });
 }
 

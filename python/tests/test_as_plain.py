@@ -329,3 +329,62 @@ def test_a_transform_of_torch_func_is_exact_and_says_that_it_keeps_all() -> None
         there = gradients(parameters, torch.ones(64, 128))
     assert all(torch.equal(plain[name], there[name]) for name in plain)
     assert session.summary()["replays"] == 0 and session.summary()["kept"]
+
+
+# ---- operators and functions of the program's own ----
+
+
+def test_a_random_operator_without_tensors_keeps_its_own_choice_of_a_device() -> None:
+    @torch.library.custom_op(
+        "reprise_test::noise", mutates_args=(), device_types="cpu", tags=torch.Tag.nondeterministic_seeded
+    )
+    def noise(n: int, device: torch.device) -> torch.Tensor:
+        return torch.randn(n, device=device)
+
+    with reprise.Session().step():
+        torch.ones(3, requires_grad=True).sin().sum().backward()
+    torch.manual_seed(0)
+    expected = torch.randn(3)
+    torch.manual_seed(0)
+    assert torch.equal(noise(3, torch.device("cpu")), expected)
+
+
+def test_a_function_may_save_a_tensor_that_is_detached_in_place_afterwards() -> None:
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: torch.Tensor) -> torch.Tensor:
+            (x,) = ctx.saved_tensors
+            return 2 * g + 0 * x
+
+    def train(step: Any) -> None:
+        with step:
+            h = torch.ones(3, requires_grad=True) * 3
+            y = Double.apply(h)
+            h.detach_()
+            y.sum().backward()
+
+    train(contextlib.nullcontext())
+    train(reprise.Session().step())
+
+
+def test_noise_of_rrelu_counts_no_write() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.RReLU(inplace=True))
+    session = reprise.Session()
+    for _ in range(3):
+        with session.step():
+            model(torch.randn(4, 8)).sum().backward()
+    model(torch.randn(4, 8)).sum().backward()
+
+
+def test_an_error_of_the_programs_that_quotes_one_of_ours_stays_what_it_is() -> None:
+    with pytest.raises(RuntimeError, match="batch 3") as caught, reprise.Session("1MiB").step():
+        try:
+            torch.empty(1 << 22)
+        except reprise.BudgetError as error:
+            raise RuntimeError(f"batch 3: {error}") from error
+    assert type(caught.value) is RuntimeError

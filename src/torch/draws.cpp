@@ -330,7 +330,8 @@ bool draws(const c10::OperatorHandle& op) {
 }
 
 std::optional<c10::KernelFunction> kernel_for(const c10::OperatorHandle& op) {
-  if (!draws(op)) return std::nullopt;
+  // A kernel that is there chooses the device, and what it calls comes by again.
+  if (!draws(op) || op.hasKernelForDispatchKey(libtorch::key_of_draws)) return std::nullopt;
   return c10::KernelFunction::makeFromBoxedFunction<&on_draw>();
 }
 
@@ -338,7 +339,8 @@ Interception& interception() {
   static auto& one = *new Interception(libtorch::key_of_draws, kernel_for);
   return one;
 }
-const bool made = (interception(), true);  // when the library is loaded: a fork may come at any time after that
+// When the library is loaded: later, other threads may be calling what is replaced, and a fork may come at any time.
+const bool installed = interception().install();
 
 }  // namespace
 

@@ -85,10 +85,10 @@ void give_back() {
   malloc_trim(0);
 }
 
-void offer() {
+void offer(const std::atomic<bool>& stop) {
   if (arena() == nullptr) return;
   constexpr std::size_t at_once = 16 << 20;  // nobody waits long for the lock
-  for (std::uintptr_t from = 0;;) {
+  for (std::uintptr_t from = 0; !stop;) {
     const std::lock_guard lock(mutex);
     from = arena()->offer(from, at_once);
     if (from == 0) return;

@@ -4,6 +4,7 @@
 // what is freed stays resident and serves later requests, as far as the caller says it can afford that.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -40,8 +41,8 @@ void shrink(Bytes cache);
 void give_back();
 
 // The system may take freed memory of the arena if it needs some; until then it stays as it is. Takes a tenth of a
-// second for each GiB.
-void offer();
+// second for each GiB, unless it is stopped.
+void offer(const std::atomic<bool>& stop);
 
 // Freed memory that is still resident in the arena.
 [[nodiscard]] Bytes cached();

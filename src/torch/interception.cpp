@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "torch/arbiter.h"
+#include "torch/running_libtorch.h"
 
 namespace reprise::internal {
 namespace {
@@ -60,6 +61,11 @@ void Interception::update() {
     registrations_.push_back(
         dispatcher.registerImpl(op->operator_name(), key_, std::move(*kernel), std::nullopt, nullptr, "reprise"));
   }
+}
+
+bool Interception::install() {
+  if (runs_as_compiled()) update();
+  return true;
 }
 
 std::optional<c10::OperatorHandle> Interception::take_brought() {

@@ -28,6 +28,8 @@ class Interception {
   // Sees to all operators, and later to those that libraries have brought since the last time. Cheap if there are none.
   // Any thread; not under the arbiter, because the dispatcher has a lock of its own.
   void update();
+  // The same, if the LibTorch that runs is the one that this was compiled for; else nothing of it is touched.
+  bool install();
 
   // fork() copies only the thread that calls it: no other may be registering then, with the dispatcher's lock. Comes
   // before all other locks of ours.

@@ -19,6 +19,8 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <string_view>
+#include <typeinfo>
 
 #include "torch/libtorch_versions.h"
 
@@ -67,6 +69,10 @@ at::Tensor bytes_in(const c10::Storage& storage) {
 at::Tensor new_bytes(std::int64_t size, c10::Device device) {
   const Unseen unseen;
   return at::empty({size}, at::TensorOptions(device).dtype(at::kByte));
+}
+
+bool is_of_libtorch(const torch::autograd::Node& node) {
+  return std::string_view(typeid(node).name()).starts_with("N5torch8autograd9generated");
 }
 
 bool any_modes() {

@@ -130,6 +130,9 @@ inline constexpr c10::DispatchKeySet keys_of_modes =
 // An uninitialized tensor, by the device's own operator; nobody sees it.
 [[nodiscard]] at::Tensor new_bytes(std::int64_t size, c10::Device);
 
+// Whether the node is one that LibTorch generates from its formulas.
+[[nodiscard]] bool is_of_libtorch(const torch::autograd::Node&);
+
 // Whether modes of the program's (TorchDispatchMode) see what this thread runs.
 [[nodiscard]] bool any_modes();
 // A plain tensor, for LibTorch to make a variable of: the modes of the thread do not see that it is copied then.

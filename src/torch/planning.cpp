@@ -176,7 +176,7 @@ void Planning::offer_if_idle(std::unique_lock<std::mutex>& lock) {
   }
   idle_at_.reset();
   lock.unlock();
-  heap::offer();
+  heap::offer(ending_);
   lock.lock();
 }
 

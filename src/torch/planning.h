@@ -92,7 +92,7 @@ class Planning {
   std::deque<std::shared_ptr<PlanningJob>> jobs_;
   std::shared_ptr<PlanningJob> running_;
   std::uint64_t added_ = 0, done_ = 0;
-  bool ending_ = false;
+  std::atomic<bool> ending_{false};
   std::optional<Clock::time_point> idle_at_;  // if nothing is freed until then; none: there is nothing to offer
   std::uint64_t freed_ = 0;                   // pieces, when that was set
   std::thread thread_;                        // joinable: it is there

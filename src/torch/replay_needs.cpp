@@ -16,7 +16,7 @@ void check_unchanged(Recording& r, Id op, int argument, Id value) {
   const bool unwritten = standing < Standing::lost && had && !values.bindings().written_unseen(value);
   if (unwritten && values.is_there(value)) return;
   for (const SavedTensor* const saved : values.pending().of(value)) {
-    saved->check_unmoved();  // an error of the user's, in LibTorch's words
+    saved->check_unmoved(true);  // an error of the user's, in LibTorch's words
   }
   const OperatorInfo& info = *r.course().recipes().operators[op].info;
   throw ChangedInputError({info.name, op, argument, info.handle.schema().arguments()[argument].name(),

@@ -29,6 +29,8 @@ std::string Original::made_by() const {
 
 void Original::check_attached() const {
   if (!maker || is_of_current_node()) return;
+  const auto node = torch::autograd::get_current_node();
+  if (node && !libtorch::is_of_libtorch(*node)) return;  // to a function of the program's it is no error
   const auto there = tensor.lock();
   TORCH_CHECK(!there || there->requires_grad(),
               "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_()."
@@ -44,9 +46,10 @@ at::Tensor SavedTensor::same_in(const c10::Storage& storage) const {
   return same ? tensor : at::Tensor();
 }
 
-void SavedTensor::check_unmoved() const {
+void SavedTensor::check_unmoved(bool under_arbiter) const {
   if (unmoved()) return;
-  libtorch::throw_modified(version, expected_version, view.device, view.dtype, view.sizes(), original.made_by());
+  libtorch::throw_modified(version, expected_version, view.device, view.dtype, view.sizes(),
+                           under_arbiter ? "" : original.made_by());
 }
 
 }  // namespace reprise::internal

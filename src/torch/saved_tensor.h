@@ -46,8 +46,9 @@ struct SavedTensor {
   [[nodiscard]] bool unmoved() const { return !version.enabled() || version.current_version() == expected_version; }
   // The tensor itself, if it needs no gradient and is still what it was, in this storage; else none.
   [[nodiscard]] at::Tensor same_in(const c10::Storage&) const;
-  // Throws what LibTorch throws if it has.
-  void check_unmoved() const;
+  // Throws what LibTorch throws if it has. Under the arbiter's lock nobody may look at autograd's graph: then the text
+  // does not say who made the tensor.
+  void check_unmoved(bool under_arbiter = false) const;
 };
 
 }  // namespace reprise::internal

@@ -7,6 +7,8 @@
 #endif
 
 #include <array>
+#include <atomic>
+#include <mutex>
 
 namespace reprise::internal {
 namespace {
@@ -61,6 +63,36 @@ void Settings::put() const {
     const unsigned bit = 1U << i;
     if ((flags_ ^ there.flags_) & bit) flags[i].set(at::globalContext(), (flags_ & bit) != 0);
   }
+}
+
+Settings Settings::with_process_of(const Settings& other) const {
+  constexpr unsigned of_thread = 1;  // the first flag: denormals
+  Settings both = *this;
+  both.flags_ = static_cast<std::uint16_t>((flags_ & of_thread) | (other.flags_ & ~of_thread));
+  return both;
+}
+
+namespace {
+
+constinit std::mutex mutex;  // of the next two
+constinit std::atomic<int> changes = 0;
+Settings of_program;  // while there are any
+
+}  // namespace
+
+WithSettings::WithSettings(Settings wanted)
+    : before_(Settings::now()), changed_(wanted != before_ || changes.load(std::memory_order_relaxed) > 0) {
+  if (!changed_) return;
+  const std::lock_guard lock(mutex);
+  if (changes.fetch_add(1) == 0) of_program = before_;
+  wanted.put();
+}
+
+WithSettings::~WithSettings() {
+  if (!changed_) return;
+  const std::lock_guard lock(mutex);
+  const bool is_last = changes.fetch_sub(1) == 1;
+  before_.with_process_of(is_last ? of_program : Settings::now()).put();
 }
 
 }  // namespace reprise::internal

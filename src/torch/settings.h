@@ -12,6 +12,8 @@ class Settings {
   Settings() = default;  // of nobody
   [[nodiscard]] static Settings now();
   void put() const;
+  // With the flags of the process from there; threads and denormals are each thread's own.
+  [[nodiscard]] Settings with_process_of(const Settings&) const;
   bool operator==(const Settings&) const = default;
 
  private:
@@ -19,15 +21,12 @@ class Settings {
   std::uint16_t flags_ = 0;
 };
 
-// They are in effect while it exists.
+// They are in effect while it exists. Of several on different threads, the last one to end restores what the program
+// had for the process.
 class WithSettings {
  public:
-  explicit WithSettings(Settings wanted) : before_(Settings::now()), changed_(wanted != before_) {
-    if (changed_) wanted.put();
-  }
-  ~WithSettings() {
-    if (changed_) before_.put();
-  }
+  explicit WithSettings(Settings wanted);
+  ~WithSettings();
   WithSettings(const WithSettings&) = delete;
   WithSettings& operator=(const WithSettings&) = delete;
 

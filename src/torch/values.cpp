@@ -130,7 +130,7 @@ void Values::forget(Id value) {
   if (course_.info(value).outlasts) return;
   if (pending_.any_of(value) && live_[value].kept) {
     take_fingerprints(value, live_[value].kept);
-    if (place(value) != nowhere) rules_.counters().forgotten(place(value), bytes(value));
+    rules_.forgotten_at_once(*live_[value].kept.unsafeGetStorageImpl(), bytes(value));
   }
   let_go(value);
   live_[value].copies.give_up_fetched();

@@ -24,8 +24,7 @@ struct Innermost {
 
 // Its code is LibTorch's, whatever it computes: not a function of the program's, in C++ or in Python.
 bool is_of_libtorch(const Node& node) {
-  const std::string_view name = typeid(node).name();
-  return name.starts_with("N5torch8autograd9generated") || name == typeid(AccumulateGrad).name();
+  return libtorch::is_of_libtorch(node) || typeid(node) == typeid(AccumulateGrad);
 }
 
 // Where its gradient goes to; nullptr: it is another kind of node, or the program is told when that has happened.

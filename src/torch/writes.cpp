@@ -6,6 +6,7 @@
 #include <ATen/ops/zero_ops.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -113,14 +114,22 @@ void see_write(std::optional<Seen>& seen, const c10::OperatorHandle& op, const t
   if (is_known(written)) seen.emplace(std::move(written));
 }
 
-// What LibTorch counts as written: all that the operator declares.
+// Whether the operator returns what is written.
+bool is_returned(const c10::AliasInfo& written, const c10::FunctionSchema& schema) {
+  return std::any_of(schema.returns().begin(), schema.returns().end(), [&](const c10::Argument& result) {
+    return result.alias_info() && result.alias_info()->beforeSets() == written.beforeSets();
+  });
+}
+
+// What LibTorch counts as written: what the operator declares and returns. (The noise of rrelu_with_noise_ is not.)
 Written declared_by(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
   Written declared;
   const auto& arguments = op.schema().arguments();
   const auto inputs = torch::jit::last(stack, arguments.size());
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const c10::AliasInfo* const alias = arguments[i].alias_info();
-    if (alias && alias->isWrite()) for_each_tensor(inputs[i], [&](const at::Tensor& t) { declared.push_back(t); });
+    if (!alias || !alias->isWrite() || !is_returned(*alias, op.schema())) continue;
+    for_each_tensor(inputs[i], [&](const at::Tensor& t) { declared.push_back(t); });
   }
   return declared;
 }
@@ -180,6 +189,7 @@ std::optional<c10::KernelFunction> kernel_for(const c10::OperatorHandle& op) {
   if (!op.hasKernelForDispatchKey(libtorch::key_of_writes)) {
     return c10::KernelFunction::makeFromBoxedFunction<&on_uncounted_write>();
   }
+  if (!info.name.starts_with("aten::")) return std::nullopt;  // theirs may do more than count
   if (info.name == "aten::resize_" || info.name == "aten::resize_as_") {
     return c10::KernelFunction::makeFromBoxedFunction<&on_resize>();
   }
@@ -201,7 +211,8 @@ Interception& interception() {
   static auto& one = *new Interception(libtorch::key_of_writes, kernel_for);
   return one;
 }
-const bool made = (interception(), true);  // when the library is loaded: a fork may come at any time after that
+// When the library is loaded: later, other threads may be calling what is replaced, and a fork may come at any time.
+const bool installed = interception().install();
 
 }  // namespace
 

@@ -27,6 +27,7 @@ class TrapTest : public ::testing::Test {
       const OnThreadsOfTheEngine as_usual;
       first = run_plain(trap_, steps);
     }
+    EXPECT_EQ(!first.error.empty(), trap_.throws) << first.error;
     Outcome outcome = run_plain(trap_, steps);
     outcome.results = std::move(first.results);
     return outcome;
