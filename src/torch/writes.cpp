@@ -211,8 +211,9 @@ Interception& interception() {
   static auto& one = *new Interception(libtorch::key_of_writes, kernel_for);
   return one;
 }
-// When the library is loaded: later, other threads may be calling what is replaced, and a fork may come at any time.
-const bool installed = interception().install();
+// When the library is loaded: a fork may come at any time after that. Its kernels follow with the first backward: what
+// an operator is depends on kernels that libraries of accelerators have brought by then.
+const bool made = (interception(), true);
 
 }  // namespace
 
