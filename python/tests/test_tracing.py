@@ -1,4 +1,4 @@
-"""A step is invisible to whoever makes graphs of a program, or looks at the keys of its thread."""
+"""A step is invisible to tracers, and to code that reads the dispatch keys of its thread."""
 import contextlib
 import gc
 import warnings

@@ -19,7 +19,8 @@ struct StateTierTerms {
   double get_seconds = 0;
 };
 
-// The memory of a disk's store for so many states of this size on their way, one of which is being coded in `room`.
+// Returns the memory of a disk's store for this many states of this size in transit, one of which is being encoded in
+// `room` bytes.
 [[nodiscard]] inline Bytes transit_bytes(Bytes states, Bytes size, Bytes room) {
   return states == 0 ? 0 : (states - 1) * size + std::max(size, room);
 }
@@ -33,7 +34,7 @@ struct StateTierSettings {
 
   // The bytes that coding this array takes; 0 without a codec.
   [[nodiscard]] Bytes room(const ArrayView&) const;
-  // The transit that there is if nobody has chosen one: for four states like this one.
+  // Returns the default transit: for four states like this one.
   [[nodiscard]] Bytes usual_transit(const ArrayView& first) const;
   // Measures putting this array and getting it back, in a store of its own.
   [[nodiscard]] StateTierTerms measure(StateTier, const ArrayView&) const;
@@ -75,8 +76,8 @@ class StateTiers {
   void clear_for_another_plan() noexcept;
 
   // True if what is on the disk in this pass outlives the process: see kept_pass.h, which has its store. It is made
-  // with this transit if it is not there and nobody has chosen another. `waits`: nothing is in memory on its way to the
-  // disk, so that nothing can be coded either.
+  // with this transit, unless the settings name another, if it is not there. `waits`: nothing is in memory on its way
+  // to the disk, so that nothing can be coded either.
   [[nodiscard]] bool keeps() const { return used_.disk && used_.disk->keep; }
   [[nodiscard]] bool disk_is_limited() const { return used_.disk && used_.disk->budget < largest_bytes; }
   [[nodiscard]] Store& kept_store(Bytes transit, bool waits);

@@ -6,12 +6,12 @@
 namespace reprise::internal {
 namespace {
 
-constexpr std::size_t told_of_each = 10;
+constexpr std::size_t most_listed = 10;
 
-template <class Happened>
-void add_newest(std::vector<Happened>& told, Happened one) {
-  if (told.size() == told_of_each) told.erase(told.begin());
-  told.push_back(std::move(one));
+template <class Entry>
+void add_newest(std::vector<Entry>& newest, Entry entry) {
+  if (newest.size() == most_listed) newest.erase(newest.begin());
+  newest.push_back(std::move(entry));
 }
 
 }  // namespace

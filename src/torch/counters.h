@@ -28,14 +28,14 @@ class Counters {
   // For values from disk.
   void waiting(double microseconds) { rebuilding_ += microseconds * 1e-6; }
   void replays(std::int64_t operators, double microseconds);
-  // Of those replays, so many were asked for by a plan.
+  // Counts this many of those replays as asked for by a plan.
   void replays_of_plan(std::int64_t operators) { numbers_.replays_beside_plan -= operators; }
   void verified() { ++numbers_.verified; }
   // A result of this operator cannot be rebuilt.
   void kept(const Recipe&, Bytes);
   // What something else than an operator made, or saved, cannot be forgotten.
   void kept(const std::string& what, const char* why, Bytes);
-  // The same for what is held in turn: the most at once counts.
+  // Raises what is kept under this name to at least these bytes: holders that take turns are no sum.
   void held(const std::string& what, const char* why, Bytes);
   void diverged(const std::string& why);
   // Something failed, and the session goes on without it.

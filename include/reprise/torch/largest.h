@@ -9,7 +9,8 @@
 //
 // The function is run for the given sizes, a few steps each, and recorded. From these traces the others are predicted
 // and planned (plan/fit.h). Then one real step confirms the largest size that has a plan; if it does not keep the
-// budget, which only the step itself can tell, smaller ones are tried.
+// budget, which only the step itself can tell, smaller ones are tried. If it leaves more than an eighth of the budget
+// free, the prediction is made again with that step in the place of the smallest one.
 #pragma once
 
 #include <atomic>
