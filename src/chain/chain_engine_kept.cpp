@@ -9,6 +9,7 @@
 
 #include "chain/chain_engine.h"
 #include "chain/kept_room.h"
+#include "chain/temporary_state.h"
 #include "store/disk.h"
 #include "store/kept_value.h"
 
@@ -202,6 +203,8 @@ bool ChainEngine::forward_resumed(Id input) {
     return false;
   }
   tiers_.begin(std::nullopt);
+  kept_input_ = its.input;
+  has_known_sizes_ = setup_.sizes_known() && setup_.form().state_bytes(start_) == states_.bytes(input);
   states_.encode(input, [&](const ArrayView& array) { kept_.go_on(*resumed_, array, setup_.needs_sizes()); });
   kept_on_ = true;
   // Of a pass that is over the folder has no state any more.
@@ -214,10 +217,10 @@ bool ChainEngine::forward_resumed(Id input) {
     first_ = resumed_->gradient.value_or(layers().size());
     phase_ = Phase::backward;
     verification_.begin(states_, 0, false);
-    result_ = states_.decode(kept_.result());
+    result_ = decode_kept(layers().size(), kept_.result());
   } else {
     const Id from = *kept_.states().rbegin();
-    const Id state = states_.decode(kept_.state(from));
+    const Id state = decode_kept(from, kept_.state(from));
     open(state, from, layers().size());
     require_room_to_keep(state);
     forward_part(state);
@@ -225,15 +228,51 @@ bool ChainEngine::forward_resumed(Id input) {
   return true;
 }
 
-// Forward once more, from the last state that was kept to where backward has come, and turns.
+// Gradients have no known shape: whether backward can take one that was kept is for its type to say.
+Id ChainEngine::decode_kept(Id state, Array array) {
+  read_ = {state, fingerprint_of_kept(array)};
+  if (state == start_ && fingerprint_of(array) != kept_input_) refuse_kept(state, "it is not the input of the pass");
+  Id slot = nowhere;
+  try {
+    slot = states_.decode(std::move(array));
+  } catch (const Error& error) {
+    refuse_kept(state, error.what());
+  }
+  if (!has_known_sizes_) return slot;
+  const Bytes bytes = states_.bytes(slot), known = setup_.form().state_bytes(state);
+  if (bytes == known) return slot;
+  states_.drop(slot);
+  refuse_kept(state, fmt::format("it has {} bytes, and by the sizes that were set or measured {}", bytes, known));
+}
+
+// Without verification forward need not give the same bits every time, but the shape is always the same.
+std::uint64_t ChainEngine::fingerprint_of_kept(const ArrayView& array) const {
+  if (verify() != Verify::never) return fingerprint_of(array);
+  return fingerprint_of_shape(array);
+}
+
+void ChainEngine::refuse_kept(Id state, const std::string& why) const {
+  throw ChainError(fmt::format("[chain] state {} in {} is not one of this pass: {}. clear() forgets the pass", state,
+                               (tiers_.used().disk->folder / "reprise-kept").string(), why));
+}
+
+// Forward once more, from the last state that was kept to where backward has come, and turns. Where backward has come
+// there was a state that was kept, too, perhaps the one that this process began with: forward has to make the same.
 void ChainEngine::run_segment_forward() {
   const Id end = first_, from = *std::prev(kept_.states().lower_bound(end));
-  const Id state = states_.decode(kept_.state(from));
+  const ReadState kept = read_;
+  const Id state = decode_kept(from, kept_.state(from));
   ran_before_ = true;
   open(state, from, end);
   require_room_to_keep(state);
   forward_part(state);
-  if (const Id made = std::exchange(result_, nowhere); made != nowhere) states_.drop(made);
+  TemporaryState made(states_);
+  const Id slot = std::exchange(result_, nowhere);
+  made.replace(slot);
+  if (kept.state != end || slot == nowhere) return;
+  states_.encode(slot, [&](const ArrayView& array) {
+    if (fingerprint_of_kept(array) != kept.fingerprint) refuse_kept(end, "forward makes another one");
+  });
 }
 
 }  // namespace reprise::internal

@@ -9,6 +9,7 @@
 
 #include "store/disk.h"
 #include "store/kept_value.h"
+#include "store/store_state.h"
 
 namespace reprise::internal {
 namespace {
@@ -25,6 +26,15 @@ std::optional<Id> number_in(std::string_view key) {
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
   if (error != std::errc() || end != key.data() + key.size() || number < 0) return std::nullopt;
   return number;
+}
+
+// Returns the numbers of a value. Empty if it is not an array of so many.
+std::optional<std::vector<std::uint64_t>> numbers_in(StoreState& store, const std::string& key, std::size_t count) {
+  const auto value = store.describe(key);
+  if (!value || value->element != Element::uint64 || value->shape != Shape{static_cast<std::int64_t>(count)}) {
+    return std::nullopt;
+  }
+  return store.find(key, StoreState::Then::keep)->to_vector<std::uint64_t>();
 }
 
 Bytes file_of_numbers(std::size_t count, const char* key) {
@@ -44,9 +54,10 @@ Bytes KeptPass::seed_bytes() {
 
 std::optional<KeptPass::Found> KeptPass::look() const {
   const DiskTier& tier = *tiers_.next().disk;
-  Store store({.memory = 0, .disk = tier, .codec = tiers_.next().codec, .files = tiers_.next().files});
+  StoreState store({.memory = 0, .disk = tier, .codec = tiers_.next().codec, .files = tiers_.next().files});
   const std::string folder = (tier.folder / "reprise-kept").string();
   Found found;
+  bool begun = false;
   for (const std::string& key : store.keys()) {
     constexpr std::string_view gradient = "gradient ";
     const std::string_view text = key;
@@ -56,22 +67,35 @@ std::optional<KeptPass::Found> KeptPass::look() const {
       found.gradients.insert(*number);
     } else if (number) {
       found.states.insert(*number);
-    } else if (key != "pass" && key != "result" && key != "seed") {
+    } else if (key == "pass") {
+      begun = true;
+    } else if (key != "result" && key != "seed") {
       throw ChainError(
           fmt::format("[chain] {} has a value \"{}\", which is no chain's: use another folder", folder, key));
     }
   }
-  if (!store.contains("pass")) return std::nullopt;
-  for (const std::string& key : store.keys()) (void)store.get(key);  // says what is damaged
+  if (!begun) return std::nullopt;
+  for (const std::string& key : store.keys()) store.check(key);  // says what is damaged
 
-  const std::vector<std::uint64_t> record = store.get("pass").to_vector<std::uint64_t>();
-  if (record.size() != numbers_of({}).size() || record[0] != format) {
+  const auto record = numbers_in(store, "pass", numbers_of({}).size());
+  if (!record || (*record)[0] != format) {
     throw ChainError(
         fmt::format("[chain] the pass in {} was kept by another version of Reprise: clear() forgets it", folder));
   }
-  found.record = {record[1], record[2], record[3], record[4], record[5], record[6]};
+  const auto& numbers = *record;
+  found.record = {numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6]};
+  const std::string first = std::to_string(found.record.first);
+  if (const auto input = store.describe(first);
+      input && static_cast<std::uint64_t>(input->plain_bytes) != found.record.input_bytes) {
+    throw ChainError(fmt::format("[chain] state {} in {} has {} bytes, and the input of the pass {}: clear() forgets it",
+                                 first, folder, input->plain_bytes, found.record.input_bytes));
+  }
   found.result = store.contains("result");
-  if (store.contains("seed")) found.seed = store.get("seed").as<std::uint64_t>()[0];
+  if (store.contains("seed")) {
+    const auto seed = numbers_in(store, "seed", 1);
+    if (!seed) throw ChainError(fmt::format("[chain] the seed in {} is not one number: clear() forgets it", folder));
+    found.seed = seed->front();
+  }
   if (found.result && found.seed && !found.gradients.empty()) found.gradient = *found.gradients.begin();
   return found;
 }

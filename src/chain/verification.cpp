@@ -8,11 +8,14 @@
 
 namespace reprise::internal {
 
-std::uint64_t fingerprint_of(const ArrayView& array) {
+std::uint64_t fingerprint_of_shape(const ArrayView& array) {
   const Shape& shape = array.shape();
-  const auto of_shape =
-      XXH3_64bits_withSeed(shape.data(), shape.size() * sizeof(shape[0]), static_cast<XXH64_hash_t>(array.element()));
-  return XXH3_64bits_withSeed(array.data().data(), array.bytes(), of_shape);
+  return XXH3_64bits_withSeed(shape.data(), shape.size() * sizeof(shape[0]),
+                              static_cast<XXH64_hash_t>(array.element()));
+}
+
+std::uint64_t fingerprint_of(const ArrayView& array) {
+  return XXH3_64bits_withSeed(array.data().data(), array.bytes(), fingerprint_of_shape(array));
 }
 
 Verify Verification::when(const ChainStates& states, Id layers) const {

@@ -44,5 +44,7 @@ class Verification {
 
 // Returns a fingerprint of the bytes and the shape of an array.
 [[nodiscard]] std::uint64_t fingerprint_of(const ArrayView&);
+// Returns a fingerprint of its shape and its type of elements alone.
+[[nodiscard]] std::uint64_t fingerprint_of_shape(const ArrayView&);
 
 }  // namespace reprise::internal

@@ -9,15 +9,15 @@
 
 namespace reprise::internal {
 
-// How many elements `out` has room for. Throws Error if a part of one would be left over.
-[[nodiscard]] std::size_t decoded_elements(const Codec&, Element, std::span<const std::byte> out);
+// Returns how many elements these bytes are. Throws Error if a part of one would be left over.
+[[nodiscard]] std::size_t decoded_elements(const Codec&, Element, std::size_t bytes);
 
-// Throws Error unless there are as many coded bytes as `expected`.
-void require_coded_bytes(const Codec&, std::span<const std::byte> coded, Element, std::span<const std::byte> out,
+// Throws Error unless there are as many coded bytes as `expected`, which this many bytes become.
+void require_coded_bytes(const Codec&, std::span<const std::byte> coded, Element, std::size_t bytes,
                          std::size_t expected);
 
 // For everything else: "[store] NAME: 123 coded bytes are not what 400 bytes of float32 become: REASON".
-[[noreturn]] void refuse_coded_bytes(const Codec&, std::span<const std::byte> coded, Element,
-                                     std::span<const std::byte> out, std::string_view reason);
+[[noreturn]] void refuse_coded_bytes(const Codec&, std::span<const std::byte> coded, Element, std::size_t bytes,
+                                     std::string_view reason);
 
 }  // namespace reprise::internal

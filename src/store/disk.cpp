@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
 #include "reprise/store/store.h"
@@ -20,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view folder_prefix = "reprise-store-";
+constexpr const char* boot_file = "/proc/sys/kernel/random/boot_id";
 constexpr std::string_view file_suffix = ".value";
 constexpr std::string_view part_suffix = ".part";
 constexpr const char* kept_name = "reprise-kept";
@@ -40,16 +42,23 @@ struct Header {
 };
 static_assert(sizeof(Header) == Disk::header_bytes);
 
-// Of a file that is not kept if there is no description.
-Header header_of(std::uint64_t serial, std::span<const std::byte> description, std::span<const std::byte> coded) {
+// Of a file that is not kept if there is no description. The checksum is that of what comes before the coded bytes,
+// and the seed of theirs.
+Header header_before(std::uint64_t serial, std::span<const std::byte> description, std::size_t coded_bytes) {
   Header header;
   if (!description.empty()) header.magic.back() = 'K';
   header.serial = serial;
-  header.coded_bytes = description.size() + coded.size();
-  const XXH64_hash_t of_header = XXH3_64bits(&header, offsetof(Header, checksum));
-  const XXH64_hash_t so_far =
-      description.empty() ? of_header : XXH3_64bits_withSeed(description.data(), description.size(), of_header);
-  header.checksum = XXH3_64bits_withSeed(coded.data(), coded.size(), so_far);
+  header.coded_bytes = description.size() + coded_bytes;
+  header.checksum = XXH3_64bits(&header, offsetof(Header, checksum));
+  if (!description.empty()) {
+    header.checksum = XXH3_64bits_withSeed(description.data(), description.size(), header.checksum);
+  }
+  return header;
+}
+
+Header header_of(std::uint64_t serial, std::span<const std::byte> description, std::span<const std::byte> coded) {
+  Header header = header_before(serial, description, coded.size());
+  header.checksum = XXH3_64bits_withSeed(coded.data(), coded.size(), header.checksum);
   return header;
 }
 
@@ -70,23 +79,36 @@ std::size_t read_all(OpenFile& file, std::uint64_t offset, std::span<std::byte> 
 
 // ---- folders of the dead --------------------------------------------------------------------------------------------
 
+// Returns how the names of folders begin that were made since this machine was started. Empty if that cannot be told.
+const std::string& prefix_of_this_boot() {
+  static const std::string prefix = [] {
+    std::string id;
+    std::getline(std::ifstream(boot_file), id, '-');
+    return id.empty() ? std::string() : fmt::format("{}{}-", folder_prefix, id);
+  }();
+  return prefix;
+}
+
 // Files of a store, and nothing else that somebody may have put there.
-void remove_with_files(FileSystem& files, const fs::path& folder) {
-  for (const FolderEntry& entry : files.list(folder)) {
-    if (!entry.is_folder && entry.name.ends_with(file_suffix)) files.remove_file(folder / entry.name);
+void remove_with_files(Folder& inside, const std::string& name, Folder& folder) {
+  for (const FolderEntry& entry : folder.list()) {
+    if (!entry.is_folder && entry.name.ends_with(file_suffix)) folder.remove_file(entry.name);
   }
   // Last, so that a folder that could not be emptied is found again.
-  files.remove_file(folder / lock_name);
-  files.remove_folder(folder);
+  folder.remove_file(lock_name);
+  inside.remove_folder(name);
 }
 
 // Housekeeping: a folder that cannot be removed (perhaps it is another user's) is left alone.
-void remove_folders_of_the_dead(FileSystem& files, const fs::path& inside) try {
-  for (const FolderEntry& entry : files.list(inside)) {
+void remove_folders_of_the_dead(Folder& inside) try {
+  const bool local = inside.is_local();
+  const std::string& of_this_boot = prefix_of_this_boot();
+  for (const FolderEntry& entry : inside.list()) {
     if (!entry.is_folder || !entry.name.starts_with(folder_prefix)) continue;
-    const fs::path folder = inside / entry.name;
+    if (!local && (of_this_boot.empty() || !entry.name.starts_with(of_this_boot))) continue;
     try {
-      if (const auto lock = files.try_lock(folder / lock_name)) remove_with_files(files, folder);
+      const std::unique_ptr<Folder> folder = inside.open_folder(entry.name);
+      if (const auto lock = folder->try_lock(lock_name)) remove_with_files(inside, entry.name, *folder);
     } catch (const FileError&) {
     }
   }
@@ -99,23 +121,24 @@ void remove_folders_of_the_dead(FileSystem& files, const fs::path& inside) try {
 
 // Between making the folder and taking its lock, somebody who starts may believe that it belongs to nobody and remove
 // it. Then the lock cannot be had, or there is no place for it; and another name is as good.
-DiskFolder::DiskFolder(FileSystem& files, const fs::path& inside) : files_(files) {
+DiskFolder::DiskFolder(std::shared_ptr<Folder> inside, const fs::path& path) : inside_(std::move(inside)) {
   static std::atomic<std::uint64_t> next_number = 0;
+  const std::string_view prefix = prefix_of_this_boot().empty() ? folder_prefix : prefix_of_this_boot();
   for (int attempts_left = 1000;; --attempts_left) {
-    path_ = inside / fmt::format("{}{}-{}", folder_prefix, ::getpid(), next_number++);
-    bool made = false;
+    const std::string name = fmt::format("{}{}-{}", prefix, ::getpid(), next_number++);
+    path_ = path / name;
+    folder_.reset();
     try {
-      files_.make_folder(path_);
-      made = true;
-      lock_ = files_.try_lock(path_ / lock_name);
+      folder_ = inside_->make_folder(name);
+      lock_ = folder_->try_lock(lock_name);
       if (lock_) return;
     } catch (const FileError& error) {
-      const bool name_is_taken = !made && error.code() == EEXIST;
-      const bool was_removed = made && error.code() == ENOENT;
+      const bool name_is_taken = !folder_ && error.code() == EEXIST;
+      const bool was_removed = error.code() == ENOENT;
       if ((!name_is_taken && !was_removed) || attempts_left == 0) {
-        if (made) {
+        if (folder_) {
           try {
-            remove_with_files(files_, path_);
+            remove_with_files(*inside_, name, *folder_);
           } catch (const FileError&) {  // the first error says more
           }
         }
@@ -126,30 +149,33 @@ DiskFolder::DiskFolder(FileSystem& files, const fs::path& inside) : files_(files
   }
 }
 
-DiskFolder::DiskFolder(FileSystem& files, const fs::path& inside, Kept)
-    : files_(files), kept_(true), path_(inside / kept_name) {
+DiskFolder::DiskFolder(std::shared_ptr<Folder> inside, const fs::path& path, Kept)
+    : inside_(std::move(inside)), kept_(true), path_(path / kept_name) {
   try {
-    files_.make_folder(path_);
+    folder_ = inside_->make_folder(kept_name);
+    inside_->sync();
   } catch (const FileError& error) {
-    if (error.code() != EEXIST) throw;
+    if (folder_ || error.code() != EEXIST) throw;
+    folder_ = inside_->open_folder(kept_name);
   }
-  lock_ = files_.try_lock(path_ / lock_name);
+  lock_ = folder_->try_lock(lock_name);
   if (!lock_) throw FileError("lock", path_ / lock_name, EWOULDBLOCK);
 }
 
 DiskFolder::~DiskFolder() {
   if (!ours() || kept_) return;
   try {
-    remove_with_files(files_, path_);
+    remove_with_files(*inside_, path_.filename().string(), *folder_);
   } catch (const FileError&) {  // once the lock is free, whoever starts next in this place tries again
   }
 }
 
-Disk::Disk(FileSystem& files, const fs::path& folder, bool keep) : files_(files), inside_(folder), keep_(keep) {
-  remove_folders_of_the_dead(files_, folder);
+Disk::Disk(FileSystem& files, const fs::path& folder, bool keep) : path_(folder), keep_(keep) {
   try {
-    folder_ = keep ? std::make_shared<DiskFolder>(files_, folder, DiskFolder::Kept{})
-                   : std::make_shared<DiskFolder>(files_, folder);
+    inside_ = files.open_folder(folder);
+    remove_folders_of_the_dead(*inside_);
+    folder_ = keep ? std::make_shared<DiskFolder>(inside_, path_, DiskFolder::Kept{})
+                   : std::make_shared<DiskFolder>(inside_, path_);
   } catch (const FileError& error) {
     if (keep && error.code() == EWOULDBLOCK) {
       throw DiskError(fmt::format("[store] option disk: {} is in use by another store", (folder / kept_name).string()));
@@ -165,7 +191,7 @@ std::shared_ptr<const DiskFolder> Disk::folder() {
     return folder_;
   }();
   if (present->ours()) return present;
-  std::shared_ptr<const DiskFolder> made = std::make_shared<DiskFolder>(files_, inside_);
+  std::shared_ptr<const DiskFolder> made = std::make_shared<DiskFolder>(inside_, path_);
   const std::lock_guard lock(mutex_);
   if (!folder_->ours()) folder_.swap(made);
   return folder_;
@@ -183,14 +209,14 @@ DiskFile::DiskFile(Disk& disk, std::shared_ptr<const DiskFolder> folder, std::ui
     : room(std::move(reserved)),
       disk_(disk),
       folder_(std::move(folder)),
-      path_(folder_->path() / fmt::format("{}{}", serial, file_suffix)),
+      name_(fmt::format("{}{}", serial, file_suffix)),
       serial_(serial) {}
 
 DiskFile::DiskFile(DiskFile&& other) noexcept
     : room(std::move(other.room)),
       disk_(other.disk_),
       folder_(std::move(other.folder_)),
-      path_(std::move(other.path_)),
+      name_(std::move(other.name_)),
       serial_(other.serial_),
       description_(std::move(other.description_)),
       exists_(std::exchange(other.exists_, false)) {}
@@ -205,12 +231,12 @@ DiskFile::~DiskFile() {
 Reservation DiskFile::release(const std::string& key) {
   if (std::exchange(exists_, false) && folder_->ours() && !disk_.leave_files_) {
     try {
-      disk_.files_.remove_file(path_);
+      folder_->files().remove_file(name_);
     } catch (const FileError& error) {
       room.settle();  // these do not come back by themselves
       room.hold();    // at least a part of the file is there
       const std::lock_guard lock(disk_.mutex_);
-      disk_.leftovers_.push_back({folder_, path_, std::move(room)});
+      disk_.leftovers_.push_back({folder_, name_, std::move(room)});
       throw disk_error(key, error.what());
     }
   }
@@ -227,7 +253,7 @@ bool Disk::remove_leftovers(const std::string& key) {
   const bool any = !leftovers.empty();
   while (!leftovers.empty()) {
     try {
-      files_.remove_file(leftovers.back().path);
+      leftovers.back().folder->files().remove_file(leftovers.back().name);
     } catch (const FileError& error) {
       const std::lock_guard lock(mutex_);
       for (Leftover& leftover : leftovers) {
@@ -249,18 +275,20 @@ std::shared_ptr<DiskFile> Disk::write(const std::string& key, std::span<const st
   try {
     file = std::make_shared<DiskFile>(*this, folder(), serial, std::move(room));
     file->description_.assign(description.begin(), description.end());
-    const fs::path path = file->path();
-    if (keep_) file->path_.replace_extension(part_suffix);
+    Folder& files = file->folder_->files();
+    const std::string name = file->name_;
+    if (keep_) file->name_ = fmt::format("{}{}", serial, part_suffix);
     file->exists_ = true;
-    const std::unique_ptr<OpenFile> open = files_.create(file->path());
+    const std::unique_ptr<OpenFile> open = files.create(file->name_);
     write_all(*open, std::as_bytes(std::span(&header, 1)));
     write_all(*open, description);
     write_all(*open, coded);
     if (keep_) open->sync();
     open->close();
     if (keep_) {
-      files_.rename_file(file->path_, path);
-      file->path_ = path;
+      files.rename_file(file->name_, name);
+      file->name_ = name;
+      files.sync();
     }
     file->room.hold();
   } catch (const FileError& error) {
@@ -270,17 +298,39 @@ std::shared_ptr<DiskFile> Disk::write(const std::string& key, std::span<const st
 }
 
 void Disk::read(const std::string& key, const DiskFile& file, std::span<std::byte> out) {
+  read_pieces(key, file, out.size(), [out](std::size_t done) { return out.subspan(done); });
+}
+
+void Disk::check(const std::string& key, const DiskFile& file, std::size_t coded_bytes) {
+  std::vector<std::byte> piece(std::min<std::size_t>(coded_bytes, 1 << 20));
+  read_pieces(key, file, coded_bytes,
+              [&](std::size_t done) { return std::span(piece).first(std::min(piece.size(), coded_bytes - done)); });
+}
+
+void Disk::read_pieces(const std::string& key, const DiskFile& file, std::size_t coded_bytes, const Piece& piece) {
   try {
-    const std::unique_ptr<OpenFile> open = files_.open(file.path());
+    const std::unique_ptr<OpenFile> open = file.folder_->files().open(file.name_);
     Header header;
-    const std::size_t of_header = read_all(*open, 0, std::as_writable_bytes(std::span(&header, 1)));
+    std::size_t done = read_all(*open, 0, std::as_writable_bytes(std::span(&header, 1)));
+    bool whole = done == sizeof header;
     const std::size_t before = sizeof header + file.description_.size();
-    const std::size_t of_value = of_header == sizeof header ? read_all(*open, before, out) : 0;
-    if (of_value < out.size() || of_header < sizeof header) {
-      throw disk_error(key, fmt::format("cannot read {}: it ends after {} of {} bytes", file.path().string(),
-                                        of_header + of_value, sizeof header + out.size()));
+    Header expected = header_before(file.serial_, file.description_, coded_bytes);
+    XXH3_state_t checksum;
+    XXH3_64bits_reset_withSeed(&checksum, expected.checksum);
+    for (std::size_t of_value = 0; whole && of_value < coded_bytes;) {
+      const std::span<std::byte> into = piece(of_value);
+      const std::size_t more = read_all(*open, before + of_value, into);
+      XXH3_64bits_update(&checksum, into.data(), more);
+      of_value += more;
+      done += more;
+      whole = more == into.size();
     }
-    if (header != header_of(file.serial_, file.description_, out)) {
+    if (!whole) {
+      throw disk_error(key, fmt::format("cannot read {}: it ends after {} of {} bytes", file.path().string(), done,
+                                        sizeof header + coded_bytes));
+    }
+    expected.checksum = XXH3_64bits_digest(&checksum);
+    if (header != expected) {
       throw disk_error(
           key, fmt::format("cannot read {}: it is not what was written there (wrong checksum)", file.path().string()));
     }
@@ -298,8 +348,9 @@ namespace {
 }
 
 // Nothing but the length is known of what comes after the description.
-Disk::Found look_at(FileSystem& files, const fs::path& path, std::uint64_t serial) {
-  const std::unique_ptr<OpenFile> file = files.open(path);
+Disk::Found look_at(const DiskFolder& folder, const std::string& name, std::uint64_t serial) {
+  const fs::path path = folder.path() / name;
+  const std::unique_ptr<OpenFile> file = folder.files().open(name);
   Header header;
   if (read_all(*file, 0, std::as_writable_bytes(std::span(&header, 1))) < sizeof header) {
     refuse_kept(path, "it ends before the end of its header");
@@ -330,20 +381,18 @@ Disk::Found look_at(FileSystem& files, const fs::path& path, std::uint64_t seria
 
 template <class Visit>
 void Disk::visit_kept(const Visit& visit) {
-  const fs::path& folder = folder_->path();
   try {
-    for (const FolderEntry& entry : files_.list(folder)) {
+    for (const FolderEntry& entry : folder_->files().list()) {
       if (entry.name == lock_name) continue;
-      const fs::path file = folder / entry.name;
       const std::string_view name = entry.name;
       const std::string_view suffix = name.ends_with(file_suffix) ? file_suffix : part_suffix;
       std::uint64_t serial = 0;
       const char* const end = name.data() + name.size() - std::min(suffix.size(), name.size());
       const auto [parsed, error] = std::from_chars(name.data(), end, serial);
       if (entry.is_folder || !name.ends_with(suffix) || error != std::errc() || parsed != end) {
-        refuse_kept(file, "no store has put it there");
+        refuse_kept(folder_->path() / entry.name, "no store has put it there");
       }
-      visit(file, serial, suffix == file_suffix);
+      visit(entry.name, serial, suffix == file_suffix);
     }
   } catch (const FileError& error) {
     throw DiskError(fmt::format("[store] option disk: {}", error.what()));
@@ -352,12 +401,12 @@ void Disk::visit_kept(const Visit& visit) {
 
 std::vector<Disk::Found> Disk::found() {
   std::vector<Found> result;
-  visit_kept([&](const fs::path& file, std::uint64_t serial, bool is_whole) {
+  visit_kept([&](const std::string& name, std::uint64_t serial, bool is_whole) {
     next_serial_ = std::max<std::uint64_t>(next_serial_, serial + 1);
     if (is_whole) {
-      result.push_back(look_at(files_, file, serial));
+      result.push_back(look_at(*folder_, name, serial));
     } else {
-      files_.remove_file(file);
+      folder_->files().remove_file(name);
     }
   });
   std::ranges::sort(result, {}, &Found::serial);
@@ -365,7 +414,7 @@ std::vector<Disk::Found> Disk::found() {
 }
 
 void Disk::remove_kept() {
-  visit_kept([&](const fs::path& file, std::uint64_t, bool) { files_.remove_file(file); });
+  visit_kept([&](const std::string& name, std::uint64_t, bool) { folder_->files().remove_file(name); });
 }
 
 std::shared_ptr<DiskFile> Disk::adopt(const Found& found, Reservation room) {

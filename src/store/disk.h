@@ -1,18 +1,28 @@
 // The files of a store.
 //
-// They are in a folder of the store's own, reprise-store-PID-N in the caller's folder, one file for each value and one
-// named `lock`, whose lock the store holds as long as it lives. A folder whose lock is free belongs to nobody any more:
-// its process was killed. Whoever starts next removes it. The child of a fork holds the lock, too, so that what it can
-// still read is not removed when its parent is killed; a folder of its own it makes when it has something to write.
+// They are in a folder of the store's own, reprise-store-BOOT-PID-N in the caller's folder, one file for each value and
+// one named `lock`, whose lock the store holds as long as it lives. A folder whose lock is free belongs to nobody any
+// more: its process was killed. Whoever starts next removes it. The child of a fork holds the lock, too, so that what it
+// can still read is not removed when its parent is killed; a folder of its own it makes when it has something to write.
+//
+// Other users may be able to write to the caller's folder. So a folder of ours is opened once and used by its
+// descriptor: what somebody puts in its place afterwards is never looked at. It has to belong to the effective user, and
+// others must not be able to write to it; a link is not followed. The caller's folder is opened once as well, but may be
+// a link and belong to anyone.
+//
+// Other machines may be using the caller's folder, and a lock may be known to one machine only: that depends on how NFS,
+// SMB, FUSE or Lustre is mounted. BOOT says which run of which machine made a folder, the first digits of Linux's
+// boot_id. On a file system that is not known to be local, only folders of the same run are removed; those that were
+// left before a restart, or by a process of another machine, stay until somebody removes them.
 //
 // A file has a header of 32 bytes, four numbers of 8 bytes in the order of the machine, and then the coded bytes:
 //   "Reprise1" | serial number of the file | count of coded bytes | XXH3 of what comes before and of the coded bytes
 // These files do not outlive their process, so nothing is synced, and a file that was not written completely is no
-// problem: nobody knows it.
+// problem: nobody knows it. After SIGKILL they stay until the next store is made in the same place.
 //
 // Files that are kept are in the folder reprise-kept of the caller's folder, with a lock of the same kind, and stay
 // when the store ends. A kept file is written under the name SERIAL.part, synced, and only then named SERIAL.value, so
-// that a file of that name is whole. It begins with "RepriseK", and a description of the value stands before the coded
+// that a file of that name is whole; then the folder is synced. It begins with "RepriseK", and a description of the value stands before the coded
 // bytes, counted and checked with them: see kept_value.h. What of two files has the larger serial number is newer.
 #pragma once
 
@@ -20,6 +30,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -40,24 +51,26 @@ class Disk;
 // it is somebody else's.
 class DiskFolder {
  public:
-  // Makes it. Throws FileError.
-  DiskFolder(FileSystem&, const std::filesystem::path& inside);
+  // Makes it. `path` is that of `inside`, for messages. Throws FileError.
+  DiskFolder(std::shared_ptr<Folder> inside, const std::filesystem::path& path);
   // The one whose files are kept: makes it, or takes it over. It stays. Throws FileError; EWOULDBLOCK if another store
   // has it.
   struct Kept {};
-  DiskFolder(FileSystem&, const std::filesystem::path& inside, Kept);
+  DiskFolder(std::shared_ptr<Folder> inside, const std::filesystem::path& path, Kept);
   ~DiskFolder();
   DiskFolder(const DiskFolder&) = delete;
   DiskFolder& operator=(const DiskFolder&) = delete;
 
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] Folder& files() const { return *folder_; }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }  // for messages
   [[nodiscard]] bool ours() const { return maker_ == ProcessId::now(); }
 
  private:
-  FileSystem& files_;
+  const std::shared_ptr<Folder> inside_;
   const ProcessId maker_ = ProcessId::now();
   const bool kept_ = false;
   std::filesystem::path path_;
+  std::unique_ptr<Folder> folder_;
   std::unique_ptr<FileLock> lock_;
 };
 
@@ -70,7 +83,7 @@ class REPRISE_EXPORT DiskFile {
   DiskFile(DiskFile&&) noexcept;
   DiskFile& operator=(DiskFile&&) = delete;
 
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] std::filesystem::path path() const { return folder_->path() / name_; }  // for messages
 
   // Removes the file if it is ours; what is returned is still reserved. Throws DiskError with this key; then it is one
   // of the disk's leftovers.
@@ -82,7 +95,7 @@ class REPRISE_EXPORT DiskFile {
   friend class Disk;
   Disk& disk_;
   std::shared_ptr<const DiskFolder> folder_;
-  std::filesystem::path path_;
+  std::string name_;
   const std::uint64_t serial_;
   std::vector<std::byte> description_;  // of a kept file
   bool exists_ = false;                 // perhaps
@@ -112,6 +125,8 @@ class REPRISE_EXPORT Disk {
                                                 Reservation room, std::span<const std::byte> description = {});
   // `out` has as many bytes as were written. Throws also if they are not what was written.
   void read(const std::string& key, const DiskFile&, std::span<std::byte> out);
+  // Throws what read() would throw for a file of so many coded bytes, and holds few of them at a time.
+  void check(const std::string& key, const DiskFile&, std::size_t coded_bytes);
 
   // A file that was kept, whole as far as its length and its description tell.
   struct Found {
@@ -140,20 +155,24 @@ class REPRISE_EXPORT Disk {
 
  private:
   friend class DiskFile;
-  // Calls visit(path, serial number, whether it was written completely) for each file of the folder that is kept.
+  // Calls visit(name, serial number, whether it was written completely) for each file of the folder that is kept.
   template <class Visit>
   void visit_kept(const Visit&);
   struct Leftover {
     std::shared_ptr<const DiskFolder> folder;
-    std::filesystem::path path;
+    std::string name;
     Reservation room;
   };
+
+  // Reads the coded bytes of a file piece by piece, each into what piece(bytes so far) returns.
+  using Piece = std::function<std::span<std::byte>(std::size_t done)>;
+  void read_pieces(const std::string& key, const DiskFile&, std::size_t coded_bytes, const Piece& piece);
 
   // The one to write to. Throws FileError.
   [[nodiscard]] std::shared_ptr<const DiskFolder> folder();
 
-  FileSystem& files_;
-  const std::filesystem::path inside_;
+  const std::filesystem::path path_;  // of the caller's folder, for messages
+  std::shared_ptr<Folder> inside_;
   const bool keep_;
   std::atomic<bool> leave_files_ = false;
   std::atomic<std::uint64_t> next_serial_ = 0;

@@ -1,13 +1,16 @@
 #include "reprise/store/file_system.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdio>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -26,6 +29,11 @@ auto uninterrupted(Call call) {
   return result;
 }
 
+// What an errno means. Not std::strerror: another thread may be using its text.
+std::string reason_of(int code) {
+  return std::generic_category().message(code);
+}
+
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
@@ -36,6 +44,8 @@ class Descriptor {
   Descriptor& operator=(Descriptor&&) = delete;
 
   [[nodiscard]] int number() const { return number_; }
+  // Leaves the descriptor to somebody else.
+  void release() { number_ = -1; }
   // After EINTR the descriptor is closed, too: calling again could close somebody else's.
   [[nodiscard]] bool close() {
     const int number = std::exchange(number_, -1);
@@ -46,10 +56,43 @@ class Descriptor {
   int number_;
 };
 
-Descriptor open_or_throw(const char* operation, const fs::path& path, int flags) {
-  const int number = uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0600); });
-  if (number < 0) throw FileError(operation, path, errno);
-  return Descriptor(number);
+constexpr const char* what_to_do = "name another folder, or remove it if it is not needed";
+
+// Throws unless nobody but this user can have changed what is open.
+void require_own(const char* operation, const fs::path& path, const struct stat& status) {
+  const auto refuse = [&](const std::string& why) {
+    throw FileError(operation, path, EPERM, fmt::format("{}: {}", why, what_to_do));
+  };
+  if (status.st_uid != ::geteuid()) {
+    refuse(fmt::format("it belongs to user {}, and not to user {}", status.st_uid, ::geteuid()));
+  }
+  if (status.st_mode & (S_IWGRP | S_IWOTH)) {
+    refuse(fmt::format("other users can write to it (its mode is {:o})", status.st_mode & 07777));
+  }
+}
+
+struct stat status_of(const char* operation, const fs::path& path, const Descriptor& open) {
+  struct stat status = {};
+  if (::fstat(open.number(), &status) != 0) throw FileError(operation, path, errno);
+  return status;
+}
+
+// File systems that are mounted by one machine at a time, or, if they are mounted by several, have the same locks
+// everywhere. All others, of which NFS, SMB, FUSE, 9P and Lustre may have locks that only one machine knows, are not
+// here.
+bool is_local_type(std::uint64_t type) {
+  constexpr std::uint64_t local[] = {
+      0xEF53,      // ext2, ext3, ext4
+      0x58465342,  // XFS
+      0x9123683E,  // Btrfs
+      0xCA451A4E,  // bcachefs
+      0xF2F52010,  // F2FS
+      0x2FC12FC1,  // ZFS
+      0x01021994,  // tmpfs
+      0x858458F6,  // ramfs
+      0x794C7630,  // overlayfs, whose upper layer is one of these
+  };
+  return std::ranges::find(local, type) != std::end(local);
 }
 
 class MachineFile : public OpenFile {
@@ -91,63 +134,154 @@ class MachineLock : public FileLock {
   Descriptor descriptor_;  // closing it gives up the lock
 };
 
-class Machine : public FileSystem {
+class MachineFolder : public Folder {
  public:
-  void make_folder(const fs::path& path) override {
-    if (::mkdir(path.c_str(), 0700) != 0) throw FileError("make folder", path, errno);
-  }
+  // The descriptor stands for the folder, and can neither list nor sync it: searching it may be all that is allowed.
+  MachineFolder(fs::path path, Descriptor descriptor) : path_(std::move(path)), folder_(std::move(descriptor)) {}
 
-  std::vector<FolderEntry> list(const fs::path& folder) override {
+  std::vector<FolderEntry> list() override {
+    constexpr const char* operation = "list folder";
+    Descriptor copy = open_at(operation, ".", path_, O_RDONLY | O_DIRECTORY);
+    const std::unique_ptr<DIR, CloseFolder> listing(::fdopendir(copy.number()));
+    if (!listing) throw FileError(operation, path_, errno);
+    copy.release();
     std::vector<FolderEntry> entries;
-    std::error_code error;
-    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-      std::error_code vanished;  // since it was listed: then it is no folder
-      const bool is_folder = it->symlink_status(vanished).type() == fs::file_type::directory;
-      entries.push_back({it->path().filename().string(), is_folder});
+    while (true) {
+      errno = 0;
+      const dirent* const entry = ::readdir(listing.get());
+      if (!entry) break;
+      const std::string name = entry->d_name;
+      if (name == "." || name == "..") continue;
+      bool is_folder = entry->d_type == DT_DIR;
+      if (entry->d_type == DT_UNKNOWN) {
+        struct stat status = {};  // if it vanished since it was listed, it is no folder
+        is_folder = ::fstatat(folder_.number(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                    S_ISDIR(status.st_mode);
+      }
+      entries.push_back({name, is_folder});
     }
-    if (error) throw FileError("list folder", folder, error.value());
+    if (errno != 0) throw FileError(operation, path_, errno);
     return entries;
   }
 
-  void remove_file(const fs::path& path) override {
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT) throw FileError("remove", path, errno);
+  std::unique_ptr<Folder> make_folder(const std::string& name) override {
+    if (::mkdirat(folder_.number(), name.c_str(), 0700) != 0) throw FileError("make folder", path_ / name, errno);
+    try {
+      return open_folder(name);
+    } catch (...) {
+      ::unlinkat(folder_.number(), name.c_str(), AT_REMOVEDIR);
+      throw;
+    }
   }
 
-  void remove_folder(const fs::path& path) override {
-    if (::rmdir(path.c_str()) != 0) throw FileError("remove folder", path, errno);
+  std::unique_ptr<Folder> open_folder(const std::string& name) override {
+    constexpr const char* operation = "use folder";
+    const fs::path path = path_ / name;
+    const int number = ::openat(folder_.number(), name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (number < 0) {
+      const int code = errno;
+      struct stat status = {};
+      if (::fstatat(folder_.number(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode)) {
+        throw FileError(operation, path, code, fmt::format("it is a link: {}", what_to_do));
+      }
+      throw FileError(operation, path, code);
+    }
+    Descriptor descriptor(number);
+    require_own(operation, path, status_of(operation, path, descriptor));
+    return std::make_unique<MachineFolder>(path, std::move(descriptor));
   }
 
-  std::unique_ptr<FileLock> try_lock(const fs::path& path) override {
-    Descriptor file = open_or_throw("make", path, O_RDWR | O_CREAT | O_NOFOLLOW);
+  void remove_folder(const std::string& name) override {
+    if (::unlinkat(folder_.number(), name.c_str(), AT_REMOVEDIR) != 0) {
+      throw FileError("remove folder", path_ / name, errno);
+    }
+  }
+
+  void remove_file(const std::string& name) override {
+    if (::unlinkat(folder_.number(), name.c_str(), 0) != 0 && errno != ENOENT) {
+      throw FileError("remove", path_ / name, errno);
+    }
+  }
+
+  void rename_file(const std::string& from, const std::string& to) override {
+    if (::renameat(folder_.number(), from.c_str(), folder_.number(), to.c_str()) != 0) {
+      throw FileError("rename", path_ / from, errno);
+    }
+  }
+
+  std::unique_ptr<FileLock> try_lock(const std::string& name) override {
+    const fs::path path = path_ / name;
+    Descriptor file = open_at("make", name, path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK);
     if (uninterrupted([&] { return ::flock(file.number(), LOCK_EX | LOCK_NB); }) != 0) {
       if (errno == EWOULDBLOCK) return nullptr;
       throw FileError("lock", path, errno);
     }
     // Whoever held the lock until now may have removed the file; then this is the lock of nothing.
-    struct stat status = {};
-    if (::fstat(file.number(), &status) != 0) throw FileError("lock", path, errno);
-    if (status.st_nlink == 0) return nullptr;
+    if (status_of("lock", path, file).st_nlink == 0) return nullptr;
     return std::make_unique<MachineLock>(std::move(file));
   }
 
-  std::unique_ptr<OpenFile> create(const fs::path& path) override {
-    return std::make_unique<MachineFile>(path, open_or_throw("make", path, O_WRONLY | O_CREAT | O_EXCL));
+  std::unique_ptr<OpenFile> create(const std::string& name) override {
+    const fs::path path = path_ / name;
+    return std::make_unique<MachineFile>(path,
+                                         open_at("make", name, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW));
   }
 
-  std::unique_ptr<OpenFile> open(const fs::path& path) override {
-    return std::make_unique<MachineFile>(path, open_or_throw("open", path, O_RDONLY));
+  // A pipe is opened without waiting for another end, and refused like everything else that is no file.
+  std::unique_ptr<OpenFile> open(const std::string& name) override {
+    constexpr const char* operation = "open";
+    const fs::path path = path_ / name;
+    Descriptor file = open_at(operation, name, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const struct stat status = status_of(operation, path, file);
+    if (!S_ISREG(status.st_mode)) throw FileError(operation, path, EINVAL, "it is no regular file");
+    require_own(operation, path, status);
+    return std::make_unique<MachineFile>(path, std::move(file));
+  }
+
+  void sync() override {
+    const Descriptor copy = open_at("sync folder", ".", path_, O_RDONLY | O_DIRECTORY);
+    if (::fsync(copy.number()) != 0 && errno != EINVAL && errno != ENOTSUP) {
+      throw FileError("sync folder", path_, errno);
+    }
+  }
+
+  bool is_local() const override {
+    struct statfs system = {};
+    return ::fstatfs(folder_.number(), &system) == 0 && is_local_type(static_cast<std::uint32_t>(system.f_type));
+  }
+
+ private:
+  struct CloseFolder {
+    void operator()(DIR* listing) const { ::closedir(listing); }
+  };
+
+  [[nodiscard]] Descriptor open_at(const char* operation, const std::string& name, const fs::path& path,
+                                   int flags) const {
+    const int number = uninterrupted([&] { return ::openat(folder_.number(), name.c_str(), flags | O_CLOEXEC, 0600); });
+    if (number < 0) throw FileError(operation, path, errno, errno == ELOOP ? "it is a link" : reason_of(errno));
+    return Descriptor(number);
+  }
+
+  const fs::path path_;  // for errors
+  const Descriptor folder_;
+};
+
+class Machine : public FileSystem {
+ public:
+  std::unique_ptr<Folder> open_folder(const fs::path& path) override {
+    const int number = ::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (number < 0) throw FileError("open folder", path, errno);
+    return std::make_unique<MachineFolder>(path, Descriptor(number));
   }
 };
 
 }  // namespace
 
 FileError::FileError(std::string_view operation, const fs::path& path, int code)
-    : Error(fmt::format("cannot {} {}: {}", operation, path.string(), std::generic_category().message(code))),
-      code_(code) {}
+    : FileError(operation, path, code, reason_of(code)) {}
 
-void FileSystem::rename_file(const fs::path& from, const fs::path& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) throw FileError("rename", from, errno);
-}
+FileError::FileError(std::string_view operation, const fs::path& path, int code, std::string_view reason)
+    : Error(fmt::format("cannot {} {}: {}", operation, path.string(), reason)), code_(code) {}
 
 FileSystem& FileSystem::machine() {
   static Machine machine;

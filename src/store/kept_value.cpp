@@ -112,7 +112,8 @@ std::shared_ptr<StoredValue> kept_value(std::span<const std::byte> description, 
   }
   value->element = static_cast<Element>(element);
   try {
-    if (elements_of(value->shape) * bytes_of(value->element) != static_cast<std::uint64_t>(value->plain_bytes)) {
+    if (value->plain_bytes < 0 ||
+        elements_of(value->shape) * bytes_of(value->element) != static_cast<std::uint64_t>(value->plain_bytes)) {
       refuse("its description is damaged (sizes)");
     }
   } catch (const BadOption& error) {
@@ -124,6 +125,10 @@ std::shared_ptr<StoredValue> kept_value(std::span<const std::byte> description, 
     refuse(fmt::format("codec '{}' made it, which is neither the one that was given nor one of the library's", codec));
   }
   value->bytes = static_cast<Bytes>(coded_bytes);
+  // So that arrays may be made before their files are read. Other codecs look at the coded bytes first.
+  if (codec == "exact" && value->bytes != value->plain_bytes) {
+    refuse(fmt::format("it has {} bytes of an array of {}", value->bytes, value->plain_bytes));
+  }
   return value;
 }
 

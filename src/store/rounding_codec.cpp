@@ -19,12 +19,15 @@ std::optional<std::size_t> RoundingCodec::encode(const ArrayView& array, std::sp
   return coded;
 }
 
+void RoundingCodec::check_size(std::span<const std::byte> coded, Element element, std::size_t bytes) const {
+  if (!rounding(element)) refuse_coded_bytes(*this, coded, element, bytes, "it codes real numbers only");
+  require_coded_bytes(*this, coded, element, bytes,
+                      way_.coded_bytes(element, decoded_elements(*this, element, bytes)));
+}
+
 void RoundingCodec::decode(std::span<const std::byte> coded, Element element, std::span<std::byte> out) const {
-  const RoundingKernels* const kernels = rounding(element);
-  if (!kernels) refuse_coded_bytes(*this, coded, element, out, "it codes real numbers only");
-  const std::size_t n = decoded_elements(*this, element, out);
-  require_coded_bytes(*this, coded, element, out, way_.coded_bytes(element, n));
-  (kernels->*way_.decode)(coded.data(), n, out.data());
+  check_size(coded, element, out.size());
+  (rounding(element)->*way_.decode)(coded.data(), decoded_elements(*this, element, out.size()), out.data());
 }
 
 }  // namespace reprise::internal

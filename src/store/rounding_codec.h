@@ -22,6 +22,7 @@ class RoundingCodec : public Codec {
 
   std::optional<std::size_t> room(const ArrayView&) const override;
   std::optional<std::size_t> encode(const ArrayView&, std::span<std::byte> room) const override;
+  void check_size(std::span<const std::byte> coded, Element, std::size_t bytes) const override;
   void decode(std::span<const std::byte> coded, Element, std::span<std::byte> out) const override;
 
  private:

@@ -90,23 +90,37 @@ std::optional<Array> StoreState::find(const std::string& key, Then then) {
   }
 }
 
+void StoreState::check(const std::string& key) {
+  const Reading reading(*this, key);
+  if (reading.value && reading.file) {
+    disk_->check(key, *reading.file, static_cast<std::size_t>(reading.value->bytes));
+  }
+}
+
 Array StoreState::decode(const StoredValue& value, const Buffer* buffer, const DiskFile* file) {
-  Array array(value.element, value.shape);
-  if (buffer) {
-    value.codec->decode(buffer->bytes(), value.element, array.data());
-  } else if (value.codec == exact_) {
+  if (buffer) return decode(value, buffer->bytes());
+  if (value.codec == exact_) {
+    Array array(value.element, value.shape);  // no larger than the file: see kept_value()
     disk_->read(value.key, *file, array.data());
-  } else if (auto room = tier(TierKind::memory).ledger.try_reserve(value.bytes)) {
+    return array;
+  }
+  if (auto room = tier(TierKind::memory).ledger.try_reserve(value.bytes)) {
     Buffer coded(std::move(*room));
     disk_->read(value.key, *file, coded.bytes());
-    value.codec->decode(coded.bytes(), value.element, array.data());
-  } else {
-    // Memory is full. Giving up others so that one can be read would be worse than some memory more for the caller,
-    // who gets an array anyway.
-    std::vector<std::byte> coded(static_cast<std::size_t>(value.bytes));
-    disk_->read(value.key, *file, coded);
-    value.codec->decode(coded, value.element, array.data());
+    return decode(value, coded.bytes());
   }
+  // Memory is full. Giving up others so that one can be read would be worse than some memory more for the caller, who
+  // gets an array anyway.
+  std::vector<std::byte> coded(static_cast<std::size_t>(value.bytes));
+  disk_->read(value.key, *file, coded);
+  return decode(value, coded);
+}
+
+// What a kept file says about its value may be wrong, so nothing is allocated for it before the codec has had a look.
+Array StoreState::decode(const StoredValue& value, std::span<const std::byte> coded) {
+  value.codec->check_size(coded, value.element, static_cast<std::size_t>(value.plain_bytes));
+  Array array(value.element, value.shape);
+  value.codec->decode(coded, value.element, array.data());
   return array;
 }
 

@@ -44,6 +44,9 @@ class StoreState final : private HasLocks {
   bool erase(const std::string& key);
   void clear();
 
+  // Reads the file of a value that is on disk, without decoding it. Throws DiskError if it is not what was written.
+  void check(const std::string& key);
+
   void prefetch(std::span<const Key>);
   void offload(std::span<const Key>);
   void wait() { background_.wait(); }
@@ -90,6 +93,7 @@ class StoreState final : private HasLocks {
   // ---- store_get.cpp; without the lock ----
   class Reading;
   [[nodiscard]] Array decode(const StoredValue&, const Buffer*, const DiskFile*);
+  [[nodiscard]] static Array decode(const StoredValue&, std::span<const std::byte> coded);
   // The memory of a value that nobody else uses and that needs no decoding.
   [[nodiscard]] std::optional<Array> take_over(const std::string& key);
 

@@ -148,7 +148,7 @@ TEST(StoreDisk, NamesAFolderThatIsNotThere) {
   const TemporaryFolder folder;
   const std::string message = message_of<DiskError>([&] { Store store(with_disk(folder / "missing", ten)); });
   expect_contains(message, (folder / "missing").string());
-  expect_contains(message, "make folder");
+  expect_contains(message, "open folder");
   expect_contains(message, "No such file or directory");
   const fs::path file = folder.write("file", "");
   expect_contains(message_of<DiskError>([&] { Store store(with_disk(file, ten)); }), "Not a directory");
@@ -374,7 +374,7 @@ TEST(StoreDisk, TakesAnotherNameIfItsFolderIsRemovedBeforeItIsLocked) {
   files.before = [&](FileOperation operation, const fs::path& path) {
     if (operation != FileOperation::lock || left == 0) return;
     --left;  // what somebody does who starts just now and takes it for a folder of the dead
-    const auto lock = FileSystem::machine().try_lock(path);
+    const auto lock = FileSystem::machine().open_folder(path.parent_path())->try_lock("lock");
     ASSERT_TRUE(lock);
     fs::remove_all(path.parent_path());
     if (left == 0) fs::create_directory(path.parent_path());  // it removed the lock, and not yet the folder
@@ -390,7 +390,8 @@ TEST(StoreDisk, TakesAnotherNameIfSomebodyElseHoldsTheLock) {
   WatchedFiles files;
   std::unique_ptr<FileLock> held;
   files.before = [&](FileOperation operation, const fs::path& path) {
-    if (operation == FileOperation::lock && !held) held = FileSystem::machine().try_lock(path);
+    if (operation != FileOperation::lock || held) return;
+    held = FileSystem::machine().open_folder(path.parent_path())->try_lock("lock");
   };
   {
     Store store(with_disk(folder.path(), 0, &files));

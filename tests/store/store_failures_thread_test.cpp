@@ -309,17 +309,18 @@ TEST(StoreFailures, StaysConsistentWhenOperationsFailAtRandom) {
 TEST(StoreFailures, ALockHasOneHolderAlsoWhenHoldersRemoveTheFile) {
   const TemporaryFolder folder;
   std::atomic<int> holders = 0, times = 0;
+  const std::unique_ptr<Folder> open = FileSystem::machine().open_folder(folder.path());
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 3000; ++i) {
-        const auto lock = FileSystem::machine().try_lock(folder / "lock");
+        const auto lock = open->try_lock("lock");
         if (!lock) continue;
         EXPECT_EQ(++holders, 1);
         EXPECT_TRUE(fs::exists(folder / "lock"));
         ++times;
         --holders;
-        FileSystem::machine().remove_file(folder / "lock");
+        open->remove_file("lock");
       }
     });
   }

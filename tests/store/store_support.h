@@ -35,7 +35,8 @@ enum class FileOperation {
   read,
   close,
   sync,
-  rename
+  rename,
+  open_folder
 };
 
 // The machine's, with a hook before every operation and an account of what is on disk.
@@ -57,43 +58,12 @@ class WatchedFiles : public FileSystem {
     return peak_;
   }
 
-  void make_folder(const std::filesystem::path& path) override {
-    enter(FileOperation::make_folder, path);
-    machine().make_folder(path);
-  }
-  std::vector<FolderEntry> list(const std::filesystem::path& path) override {
-    enter(FileOperation::list, path);
-    return machine().list(path);
-  }
-  void remove_file(const std::filesystem::path& path) override {
-    enter(FileOperation::remove_file, path);
-    machine().remove_file(path);
-    const std::lock_guard lock(mutex_);
-    bytes_ -= files_[path];
-    files_.erase(path);
-  }
-  void rename_file(const std::filesystem::path& from, const std::filesystem::path& to) override {
-    enter(FileOperation::rename, from);
-    machine().rename_file(from, to);
-    const std::lock_guard lock(mutex_);
-    files_[to] = files_[from];
-    files_.erase(from);
-  }
-  void remove_folder(const std::filesystem::path& path) override {
-    enter(FileOperation::remove_folder, path);
-    machine().remove_folder(path);
-  }
-  std::unique_ptr<FileLock> try_lock(const std::filesystem::path& path) override {
-    enter(FileOperation::lock, path);
-    return machine().try_lock(path);
-  }
-  std::unique_ptr<OpenFile> create(const std::filesystem::path& path) override {
-    enter(FileOperation::create, path);
-    return std::make_unique<File>(*this, path, machine().create(path));
-  }
-  std::unique_ptr<OpenFile> open(const std::filesystem::path& path) override {
-    enter(FileOperation::open, path);
-    return std::make_unique<File>(*this, path, machine().open(path));
+  // False: as if other machines could use the folder as well.
+  bool local = true;
+
+  std::unique_ptr<Folder> open_folder(const std::filesystem::path& path) override {
+    enter(FileOperation::open_folder, path);
+    return std::make_unique<WatchedFolder>(*this, path, machine().open_folder(path));
   }
 
  private:
@@ -127,9 +97,70 @@ class WatchedFiles : public FileSystem {
     std::unique_ptr<OpenFile> file_;
   };
 
+  class WatchedFolder : public Folder {
+   public:
+    WatchedFolder(WatchedFiles& files, std::filesystem::path path, std::unique_ptr<Folder> folder)
+        : files_(files), path_(std::move(path)), folder_(std::move(folder)) {}
+    std::vector<FolderEntry> list() override {
+      files_.enter(FileOperation::list, path_);
+      return folder_->list();
+    }
+    std::unique_ptr<Folder> make_folder(const std::string& name) override {
+      files_.enter(FileOperation::make_folder, path_ / name);
+      return std::make_unique<WatchedFolder>(files_, path_ / name, folder_->make_folder(name));
+    }
+    std::unique_ptr<Folder> open_folder(const std::string& name) override {
+      files_.enter(FileOperation::open_folder, path_ / name);
+      return std::make_unique<WatchedFolder>(files_, path_ / name, folder_->open_folder(name));
+    }
+    void remove_folder(const std::string& name) override {
+      files_.enter(FileOperation::remove_folder, path_ / name);
+      folder_->remove_folder(name);
+    }
+    void remove_file(const std::string& name) override {
+      files_.enter(FileOperation::remove_file, path_ / name);
+      folder_->remove_file(name);
+      files_.forget(path_ / name);
+    }
+    void rename_file(const std::string& from, const std::string& to) override {
+      files_.enter(FileOperation::rename, path_ / from);
+      folder_->rename_file(from, to);
+      files_.renamed(path_ / from, path_ / to);
+    }
+    std::unique_ptr<FileLock> try_lock(const std::string& name) override {
+      files_.enter(FileOperation::lock, path_ / name);
+      return folder_->try_lock(name);
+    }
+    std::unique_ptr<OpenFile> create(const std::string& name) override {
+      files_.enter(FileOperation::create, path_ / name);
+      return std::make_unique<File>(files_, path_ / name, folder_->create(name));
+    }
+    std::unique_ptr<OpenFile> open(const std::string& name) override {
+      files_.enter(FileOperation::open, path_ / name);
+      return std::make_unique<File>(files_, path_ / name, folder_->open(name));
+    }
+    void sync() override { files_.enter(FileOperation::sync, path_); }  // as that of a file
+    bool is_local() const override { return files_.local; }
+
+   private:
+    WatchedFiles& files_;
+    std::filesystem::path path_;
+    std::unique_ptr<Folder> folder_;
+  };
+
   void enter(FileOperation operation, const std::filesystem::path& path) {
     ++counts_[static_cast<int>(operation)];
     before(operation, path);
+  }
+  void forget(const std::filesystem::path& path) {
+    const std::lock_guard lock(mutex_);
+    bytes_ -= files_[path];
+    files_.erase(path);
+  }
+  void renamed(const std::filesystem::path& from, const std::filesystem::path& to) {
+    const std::lock_guard lock(mutex_);
+    files_[to] = files_[from];
+    files_.erase(from);
   }
   void grow(const std::filesystem::path& path, Bytes bytes) {
     const std::lock_guard lock(mutex_);
@@ -138,7 +169,7 @@ class WatchedFiles : public FileSystem {
     peak_ = std::max(peak_, bytes_);
   }
 
-  std::atomic<int> counts_[12] = {};
+  std::atomic<int> counts_[13] = {};
   mutable std::mutex mutex_;
   std::map<std::filesystem::path, Bytes> files_;
   Bytes bytes_ = 0;

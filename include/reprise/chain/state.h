@@ -86,8 +86,12 @@ struct StateTraits<std::vector<bool>> {
   static void copy(const State& from, State& to) { to = from; }
   static Array encode(const State& state) { return array_of(state); }
   static State decode(const Array& array) {
-    const auto bits = array.as<bool>();
-    return {bits.begin(), bits.end()};
+    static_cast<void>(array.as<bool>());  // throws for other elements
+    State state;
+    state.reserve(array.bytes());
+    // Not as bools: bytes from a file may be neither 0 nor 1.
+    for (const std::byte byte : array.data()) state.push_back(byte != std::byte{0});
+    return state;
   }
   static constexpr bool comparable = true;
 };

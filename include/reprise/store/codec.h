@@ -38,6 +38,12 @@ class REPRISE_EXPORT Codec {
   // result. Empty if the array cannot be coded; then `room` is garbage. Allocates nothing else.
   [[nodiscard]] virtual std::optional<std::size_t> encode(const ArrayView&, std::span<std::byte> room) const = 0;
 
+  // Throws Error if `coded` cannot be what `encode` makes of `bytes` bytes of these elements. Called for what was read
+  // from a file, before so many bytes are allocated. The default takes any size for possible.
+  virtual void check_size(std::span<const std::byte> coded, Element, std::size_t bytes) const {
+    static_cast<void>(coded), static_cast<void>(bytes);
+  }
+
   // Decodes `coded`, which `encode` made of an array of these elements, into `out`, which has the size of that array.
   // Throws Error if `coded` cannot come from there.
   virtual void decode(std::span<const std::byte> coded, Element element, std::span<std::byte> out) const = 0;

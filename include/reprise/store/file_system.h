@@ -23,6 +23,8 @@ class REPRISE_EXPORT FileError : public Error {
  public:
   // `code` is an errno.
   FileError(std::string_view operation, const std::filesystem::path& path, int code);
+  // The same with a reason that says more than the errno.
+  FileError(std::string_view operation, const std::filesystem::path& path, int code, std::string_view reason);
   [[nodiscard]] int code() const { return code_; }
 
  private:
@@ -54,27 +56,43 @@ struct FolderEntry {
   bool is_folder = false;  // false for a link to a folder
 };
 
+// An open folder. Names are those of its entries, without '/', and are looked up in this very folder, whatever its path
+// leads to by now; a link is never followed. The destructor closes it and leaves everything in it.
+class REPRISE_EXPORT Folder {
+ public:
+  virtual ~Folder() = default;
+
+  // Returns the entries, in any order.
+  [[nodiscard]] virtual std::vector<FolderEntry> list() = 0;
+  // Makes a folder for this user only, and opens it. Throws if something of that name exists.
+  [[nodiscard]] virtual std::unique_ptr<Folder> make_folder(const std::string& name) = 0;
+  // Opens a folder. Throws if it is a link, belongs to another user, or can be written by others.
+  [[nodiscard]] virtual std::unique_ptr<Folder> open_folder(const std::string& name) = 0;
+  // Removes a folder, which has to be empty.
+  virtual void remove_folder(const std::string& name) = 0;
+  // Removes a file. Does nothing if it does not exist.
+  virtual void remove_file(const std::string& name) = 0;
+  // Gives a file another name, in one step: whatever happens, it has one of the two. Replaces a file of the new name.
+  virtual void rename_file(const std::string& from, const std::string& to) = 0;
+  // Locks a file, and makes it if it does not exist. Null if somebody else holds its lock, or removed the file
+  // meanwhile.
+  [[nodiscard]] virtual std::unique_ptr<FileLock> try_lock(const std::string& name) = 0;
+  // Creates a file for writing, for this user only. Throws if something of that name exists.
+  [[nodiscard]] virtual std::unique_ptr<OpenFile> create(const std::string& name) = 0;
+  // Opens a file for reading. Throws if it is no regular file, belongs to another user, or can be written by others.
+  [[nodiscard]] virtual std::unique_ptr<OpenFile> open(const std::string& name) = 0;
+  // Makes sure that the names of its entries survive even the machine. Does nothing where there is no such thing.
+  virtual void sync() {}
+  // True if the file system is one of this machine alone, so that a lock is known to everyone who can use it.
+  [[nodiscard]] virtual bool is_local() const { return true; }
+};
+
 class REPRISE_EXPORT FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  // Makes a folder for this user only. Throws if something of that name exists.
-  virtual void make_folder(const std::filesystem::path&) = 0;
-  // Returns the entries of a folder, in any order.
-  [[nodiscard]] virtual std::vector<FolderEntry> list(const std::filesystem::path& folder) = 0;
-  // Removes a file. Does nothing if it does not exist.
-  virtual void remove_file(const std::filesystem::path&) = 0;
-  // Gives a file another name, in one step: whatever happens, it has one of the two. Replaces a file of the new name.
-  virtual void rename_file(const std::filesystem::path& from, const std::filesystem::path& to);
-  // Removes a folder, which has to be empty.
-  virtual void remove_folder(const std::filesystem::path&) = 0;
-  // Locks a file, and makes it if it does not exist. Null if somebody else holds its lock, or removed the file
-  // meanwhile.
-  [[nodiscard]] virtual std::unique_ptr<FileLock> try_lock(const std::filesystem::path& file) = 0;
-  // Creates a file for writing, for this user only. Throws if something of that name exists.
-  [[nodiscard]] virtual std::unique_ptr<OpenFile> create(const std::filesystem::path&) = 0;
-  // Opens a file for reading.
-  [[nodiscard]] virtual std::unique_ptr<OpenFile> open(const std::filesystem::path&) = 0;
+  // Opens a folder of the caller's, which may be a link and belong to anyone.
+  [[nodiscard]] virtual std::unique_ptr<Folder> open_folder(const std::filesystem::path&) = 0;
 
   // Returns the file system of this machine.
   [[nodiscard]] static FileSystem& machine();

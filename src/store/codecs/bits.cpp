@@ -34,10 +34,14 @@ class BitsCodec : public Codec {
     return form.bytes();
   }
 
+  void check_size(std::span<const std::byte> coded, Element element, std::size_t bytes) const override {
+    require_coded_bytes(*this, coded, element, bytes,
+                        form_of(element, decoded_elements(*this, element, bytes)).bytes());
+  }
+
   void decode(std::span<const std::byte> coded, Element element, std::span<std::byte> out) const override {
-    const PackedForm form = form_of(element, decoded_elements(*this, element, out));
-    require_coded_bytes(*this, coded, element, out, form.bytes());
-    unpack(form, coded, out);
+    check_size(coded, element, out.size());
+    unpack(form_of(element, decoded_elements(*this, element, out.size())), coded, out);
   }
 };
 

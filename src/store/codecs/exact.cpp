@@ -20,8 +20,12 @@ class ExactCodec : public Codec {
     return array.bytes();
   }
 
+  void check_size(std::span<const std::byte> coded, Element element, std::size_t bytes) const override {
+    require_coded_bytes(*this, coded, element, bytes, bytes);
+  }
+
   void decode(std::span<const std::byte> coded, Element element, std::span<std::byte> out) const override {
-    require_coded_bytes(*this, coded, element, out, out.size());
+    check_size(coded, element, out.size());
     std::ranges::copy(coded, out.begin());
   }
 };

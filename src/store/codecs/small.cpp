@@ -41,16 +41,26 @@ class SmallCodec : public Codec {
     return std::nullopt;
   }
 
+  void check_size(std::span<const std::byte> coded, Element element, std::size_t bytes) const override {
+    static_cast<void>(checked_form(coded, element, bytes));
+  }
+
   void decode(std::span<const std::byte> coded, Element element, std::span<std::byte> out) const override {
-    const std::size_t n = decoded_elements(*this, element, out);
+    unpack(checked_form(coded, element, out.size()), coded.subspan(1), out);
+  }
+
+ private:
+  [[nodiscard]] PackedForm checked_form(std::span<const std::byte> coded, Element element, std::size_t bytes) const {
+    const std::size_t n = decoded_elements(*this, element, bytes);
     for (const PackedAs as : largest_first) {
       const PackedForm form = form_of(as, element, n);
       if (coded.empty() || coded[0] != static_cast<std::byte>(as)) continue;
-      if (form.bytes() >= out.size()) break;  // nothing is packed that way
-      require_coded_bytes(*this, coded, element, out, 1 + form.bytes());
-      return unpack(form, coded.subspan(1), out);
+      if (form.bytes() >= bytes) break;  // nothing is packed that way
+      require_coded_bytes(*this, coded, element, bytes, 1 + form.bytes());
+      return form;
     }
-    refuse_coded_bytes(*this, coded, element, out, "the first byte says how they are packed, and says nothing of that");
+    refuse_coded_bytes(*this, coded, element, bytes,
+                       "the first byte says how they are packed, and says nothing of that");
   }
 };
 

@@ -1,6 +1,7 @@
 // Contexts in memory of the caller's are a part of zstd's interface that may change. It has not for years, and where it
 // does, a context does not fit and arrays are kept exactly.
 #define ZSTD_STATIC_LINKING_ONLY
+#include <fmt/format.h>
 #include <zstd.h>
 
 #include <memory>
@@ -47,10 +48,22 @@ class ZstdCodec : public Codec {
     return coded;
   }
 
+  // A frame says how many bytes it has in it.
+  void check_size(std::span<const std::byte> coded, Element element, std::size_t bytes) const override {
+    const unsigned long long content = ZSTD_getFrameContentSize(coded.data(), coded.size());
+    if (content == ZSTD_CONTENTSIZE_UNKNOWN || content == ZSTD_CONTENTSIZE_ERROR) {
+      refuse_coded_bytes(*this, coded, element, bytes, "they are no frame that says how much is in it");
+    }
+    if (content != bytes) {
+      refuse_coded_bytes(*this, coded, element, bytes, fmt::format("there are {} in them", content));
+    }
+  }
+
   void decode(std::span<const std::byte> coded, Element element, std::span<std::byte> out) const override {
+    check_size(coded, element, out.size());
     const std::size_t decoded = ZSTD_decompress(out.data(), out.size(), coded.data(), coded.size());
-    if (ZSTD_isError(decoded)) refuse_coded_bytes(*this, coded, element, out, ZSTD_getErrorName(decoded));
-    if (decoded != out.size()) refuse_coded_bytes(*this, coded, element, out, "there are fewer in them");
+    if (ZSTD_isError(decoded)) refuse_coded_bytes(*this, coded, element, out.size(), ZSTD_getErrorName(decoded));
+    if (decoded != out.size()) refuse_coded_bytes(*this, coded, element, out.size(), "there are fewer in them");
   }
 };
 
