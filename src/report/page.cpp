@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-
 #include "report/curve_picture.h"
 #include "report/page_parts.h"
 #include "report/svg.h"
 #include "report/words.h"
 #include "reprise/trace/amount.h"
 #include "reprise/trace/error.h"
+#include "trace/json_file.h"
 
 namespace reprise {
 using namespace internal;
@@ -82,10 +81,7 @@ std::string to_html(const PageInput& input) {
 }
 
 void write_page(const std::filesystem::path& path, const PageInput& input) {
-  const std::string page = to_html(input);
-  std::ofstream file(path, std::ios::binary);
-  file << page;
-  if (!file.flush()) throw Error("[report] " + path.string() + " cannot be written");
+  write_text(path, to_html(input));
 }
 
 }  // namespace reprise

@@ -5,14 +5,15 @@
 #include <xxhash.h>
 
 #include <cstdio>
-#include <fstream>
 #include <locale>
+#include <sstream>
 #include <string>
 #include <system_error>
 
 #include "reprise/simulate/simulate.h"
 #include "reprise/trace/error.h"
 #include "reprise/trace/files.h"
+#include "trace/json_file.h"
 
 namespace reprise::internal {
 namespace {
@@ -54,15 +55,14 @@ std::filesystem::path advice_file(const std::filesystem::path& folder, Bytes bud
 
 constexpr const char* first_line = "reprise-advice 1";
 
-// `write` writes a file with the name that it is given, which then becomes this one. Throws Error.
-template <class Write>
-void write_whole(const std::filesystem::path& file, Write&& write) try {
+// What is larger is neither written nor read: others may be able to put files into the folder. That is some ten million
+// actions.
+constexpr std::size_t most_bytes = std::size_t{256} << 20;
+
+void write_file(const std::filesystem::path& file, const std::string& text) try {
+  if (text.size() > most_bytes) return;
   std::filesystem::create_directories(file.parent_path());
-  std::filesystem::path part = file;
-  part += '.';
-  part += std::to_string(::getpid());
-  write(part);
-  std::filesystem::rename(part, file);
+  write_text(file, text, WholeFile::Kind::of_folder);
 } catch (const std::filesystem::filesystem_error& error) {
   throw Error("[session] option plans: " + std::string(error.what()));
 }
@@ -86,7 +86,7 @@ std::optional<Plan> read_from_folder(const std::filesystem::path& folder, const 
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) return std::nullopt;
   try {
-    Plan plan = read_plan(file);
+    Plan plan = parse_plan(read_small_file(file, most_bytes));
     // Costs of tiers are those of the run that wrote it.
     plan.tiers = trace.tiers;
     plan.budget = budget;
@@ -98,12 +98,20 @@ std::optional<Plan> read_from_folder(const std::filesystem::path& folder, const 
 
 void write_to_folder(const std::filesystem::path& folder, const Trace& trace, const Plan& plan) {
   if (folder.empty()) return;
-  write_whole(file_for(folder, trace, plan.budget), [&](const auto& file) { write_plan(file, plan); });
+  write_file(file_for(folder, trace, plan.budget), to_json(plan));
 }
 
 std::vector<Advice::Seen> read_advice(const std::filesystem::path& folder, Bytes budget) {
   if (folder.empty()) return {};
-  std::ifstream file(advice_file(folder, budget));
+  std::error_code ignored;
+  const std::filesystem::path path = advice_file(folder, budget);
+  if (!std::filesystem::exists(path, ignored)) return {};
+  std::istringstream file;
+  try {
+    file.str(read_small_file(path, most_bytes));
+  } catch (const Error&) {  // as good as none
+    return {};
+  }
   file.imbue(std::locale::classic());
   std::string line;
   if (!std::getline(file, line) || line != first_line) return {};
@@ -118,14 +126,11 @@ std::vector<Advice::Seen> read_advice(const std::filesystem::path& folder, Bytes
 
 void write_advice(const std::filesystem::path& folder, Bytes budget, const std::vector<Advice::Seen>& all) {
   if (folder.empty()) return;
-  write_whole(advice_file(folder, budget), [&](const std::filesystem::path& path) {
-    std::ofstream file(path);
-    file.imbue(std::locale::classic());
-    file << first_line << '\n';
-    for (const Advice::Seen& seen : all) file << seen.likeness << ' ' << seen.kept << ' ' << seen.saved << '\n';
-    file.close();
-    if (!file) throw Error("[session] option plans: " + path.string() + " cannot be written");
-  });
+  std::ostringstream file;
+  file.imbue(std::locale::classic());
+  file << first_line << '\n';
+  for (const Advice::Seen& seen : all) file << seen.likeness << ' ' << seen.kept << ' ' << seen.saved << '\n';
+  write_file(advice_file(folder, budget), file.str());
 }
 
 }  // namespace reprise::internal

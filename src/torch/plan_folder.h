@@ -1,4 +1,7 @@
 // Plans in a folder, one file for each trace and budget; and what was learnt from them, one for each budget.
+//
+// Files are written for this user only. The folder may be one that others can write to: a plan is proven before it is
+// followed, so a wrong one costs time at most; what is no regular file is not read, and links are not followed.
 #pragma once
 
 #include <filesystem>

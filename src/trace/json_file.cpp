@@ -1,10 +1,11 @@
 #include "trace/json_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -24,21 +25,29 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-[[noreturn]] void cannot_write(const std::filesystem::path& path, const std::string& reason) {
-  throw Error(fmt::format("{}: cannot be written: {}", path.string(), reason));
-}
-
 // What an errno means. Not std::strerror: another thread may be using its text.
 std::string message_of(int code) {
   return std::generic_category().message(code);
 }
 
-// 0, or errno.
-int write_all(const std::filesystem::path& path, const char* mode, std::string_view text) {
-  File file(std::fopen(path.c_str(), mode));
-  if (!file) return errno;
-  if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size()) return errno;
-  return std::fclose(file.release()) == 0 ? 0 : errno;
+[[noreturn]] void cannot_read(const std::filesystem::path& path, const std::string& reason) {
+  throw BadInput(path.string(), "", "cannot be read: " + reason);
+}
+
+// Reads to the end. `size` is a hint, as pipes have none.
+std::string read_all(const std::filesystem::path& path, std::FILE* file, std::size_t size) {
+  std::string text;
+  std::size_t used = 0;
+  text.resize(size);
+  while (true) {
+    if (used == text.size()) text.resize(std::max<std::size_t>(65536, 2 * text.size()));
+    const std::size_t got = std::fread(text.data() + used, 1, text.size() - used, file);
+    used += got;
+    if (got == 0) break;
+  }
+  if (std::ferror(file)) cannot_read(path, message_of(errno));
+  text.resize(used);
+  return text;
 }
 
 }  // namespace
@@ -47,53 +56,32 @@ std::string read_text(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) throw BadInput(path.string(), "", "it is a folder, not a file");
   File file(std::fopen(path.c_str(), "rb"));
-  if (!file) throw BadInput(path.string(), "", fmt::format("cannot be read: {}", message_of(errno)));
-  std::string text;
-  const auto size = std::filesystem::file_size(path, ignored);  // a hint: pipes have none
-  std::size_t used = 0;
-  text.resize(ignored ? 0 : static_cast<std::size_t>(size) + 1);
-  while (true) {
-    if (used == text.size()) text.resize(std::max<std::size_t>(65536, 2 * text.size()));
-    const std::size_t got = std::fread(text.data() + used, 1, text.size() - used, file.get());
-    used += got;
-    if (got == 0) break;
-  }
-  if (std::ferror(file.get())) {
-    throw BadInput(path.string(), "", fmt::format("cannot be read: {}", message_of(errno)));
-  }
-  text.resize(used);
-  return text;
+  if (!file) cannot_read(path, message_of(errno));
+  const auto size = std::filesystem::file_size(path, ignored);
+  return read_all(path, file.get(), ignored ? 0 : static_cast<std::size_t>(size) + 1);
 }
 
-void write_text(const std::filesystem::path& path, std::string_view text) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (std::filesystem::is_directory(status)) cannot_write(path, "it is a folder");
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    if (const int code = write_all(path, "wb", text)) cannot_write(path, message_of(code));
-    return;
+// A pipe is opened without waiting for another end, and refused like everything else that is no file.
+std::string read_small_file(const std::filesystem::path& path, std::size_t most_bytes) {
+  const int number = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (number < 0) cannot_read(path, message_of(errno));
+  File file(::fdopen(number, "rb"));
+  if (!file) {
+    ::close(number);
+    cannot_read(path, message_of(errno));
   }
-  // Through a link to the file it stands for, so that the link stays one.
-  std::filesystem::path target = path;
-  if (std::filesystem::exists(status)) target = std::filesystem::canonical(path, error);
-  if (error && std::filesystem::exists(status)) cannot_write(path, error.message());
-  if (std::filesystem::exists(status) && access(target.c_str(), W_OK) != 0) cannot_write(path, message_of(errno));
-  static std::atomic<unsigned> writes = 0;  // several threads may write the same file
-  std::filesystem::path beside;
-  int code = EEXIST;
-  while (code == EEXIST) {  // left there by somebody else
-    beside = target;
-    beside += fmt::format(".{}-{}.new", getpid(), writes++);
-    code = write_all(beside, "wbx", text);
-  }
-  if (code == 0) {
-    if (std::filesystem::exists(status)) std::filesystem::permissions(beside, status.permissions(), error);
-    std::filesystem::rename(beside, target, error);
-    code = error.value();
-  }
-  if (code == 0) return;
-  std::filesystem::remove(beside, error);
-  cannot_write(path, message_of(code));
+  struct stat status = {};
+  if (::fstat(number, &status) != 0) cannot_read(path, message_of(errno));
+  if (!S_ISREG(status.st_mode)) cannot_read(path, "it is no regular file");
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (size > most_bytes) cannot_read(path, fmt::format("it has {} bytes, more than {}", size, most_bytes));
+  return read_all(path, file.get(), size + 1);
+}
+
+void write_text(const std::filesystem::path& path, std::string_view text, WholeFile::Kind kind) {
+  WholeFile file(path, kind);
+  file.write(text);
+  file.commit();
 }
 
 FileKind kind_of(std::string_view json) {

@@ -6,16 +6,20 @@
 #include <string_view>
 
 #include "reprise/trace/error.h"
+#include "trace/whole_file.h"
 
 namespace reprise::internal {
 
 // Throws BadInput that names the file and what is wrong with it.
 [[nodiscard]] std::string read_text(const std::filesystem::path& path);
 
-// Puts the text into a new file beside the wanted one and then in its place, so that nobody ever sees half a file and
-// an old one survives a failure. What is no regular file (a pipe, /dev/stdout) is written to directly. Throws Error
-// that names the file and the reason.
-void write_text(const std::filesystem::path& path, std::string_view text);
+// The same of a file in a folder that others may be able to write to: of a regular file of at most so many bytes, and
+// not through a link.
+[[nodiscard]] std::string read_small_file(const std::filesystem::path& path, std::size_t most_bytes);
+
+// Writes a file whole or not at all. Throws Error that names the file and the reason.
+void write_text(const std::filesystem::path& path, std::string_view text,
+                WholeFile::Kind kind = WholeFile::Kind::named);
 
 // Reads a file and parses its text; errors get the name of the file.
 template <typename Parse>

@@ -401,6 +401,113 @@ TEST(ChainResume, APassThatIsDamagedCanBeCleared) {
   EXPECT_FALSE(chain.resume().found);
 }
 
+// ---- values that are not what the pass has kept ---------------------------------------------------------------------
+
+// A chain that takes states of any size, so that only what was kept can be wrong. Its forward was interrupted behind
+// state 20.
+class ChangedPass : public ::testing::Test {
+ protected:
+  ChangedPass() {
+    auto chain = made();
+    throws_ = true;
+    EXPECT_THROW((void)chain.forward(input), std::runtime_error);
+    throws_ = false;
+  }
+  [[nodiscard]] Chain<Numbers> made() {
+    Chain<Numbers> chain(
+        layers,
+        [this](int layer, const Numbers& x) {
+          if (throws_ && layer == 23) throw std::runtime_error("power cut");
+          Numbers y = x;
+          for (double& number : y) number += layer;
+          return y;
+        },
+        [](int, const Numbers&, Numbers gradient) { return gradient; });
+    chain.schedule(schedule::every(5));
+    chain.disk({.folder = folder_.path(), .keep = true});
+    return chain;
+  }
+  void change(const Key& key, const ArrayView& array) {
+    Store store({.disk = DiskTier{.folder = folder_.path(), .keep = true}});
+    EXPECT_TRUE(store.contains(key) || key.text == "seed") << key.text;
+    store.put(key, array);
+  }
+
+  const TemporaryFolder folder_;
+  bool throws_ = false;
+};
+
+TEST_F(ChangedPass, ASeedOrARecordOfAnotherShapeOrTypeIsANamedError) {
+  change("seed", ArrayView(Element::uint64, {0}, {}));
+  expect_chain_error([&] { (void)made().resume(); }, "the seed in " + folder_.path().string());
+  change("seed", std::vector<double>{1});
+  expect_chain_error([&] { (void)made().resume(); }, "is not one number");
+  change("pass", std::vector<std::uint64_t>{});
+  expect_chain_error([&] { (void)made().resume(); }, "another version of Reprise");
+}
+
+TEST_F(ChangedPass, AStateOfAnotherShapeIsANamedErrorWhereSizesAreKnown) {
+  change(20, Numbers(15, 1));
+  auto chain = made();
+  chain.measure(input);
+  EXPECT_TRUE(chain.resume());
+  expect_chain_error([&] { (void)chain.forward(input); }, "it has 120 bytes, and by the sizes that were set or measured 128");
+  chain.clear();
+  EXPECT_EQ(chain.forward(input).size(), input.size());
+}
+
+// Nothing says what a state has to be, until forward makes it once more for backward.
+TEST_F(ChangedPass, AStateThatForwardDoesNotMakeIsANamedErrorInBackward) {
+  change(20, Numbers(16, 1));
+  auto chain = made();
+  EXPECT_TRUE(chain.resume());
+  (void)chain.forward(input);
+  expect_chain_error([&] { (void)chain.backward(seed); }, "state 20 as it was kept is not what forward makes of state 15");
+  EXPECT_FALSE(chain.resume()) << "gradients were kept that came from it";
+}
+
+TEST_F(ChangedPass, WithoutVerificationItsShapeIsComparedAllTheSame) {
+  change(20, Numbers(15, 1));
+  auto chain = made();
+  chain.verify(Verify::never);
+  EXPECT_TRUE(chain.resume());
+  (void)chain.forward(input);
+  expect_chain_error([&] { (void)chain.backward(seed); }, "state 20 as it was kept");
+}
+
+TEST_F(ChangedPass, AnInputThatIsNotThatOfThePassIsANamedError) {
+  change(0, Numbers(15, 1));
+  expect_chain_error([&] { (void)made().resume(); }, "state 0 in ");
+  change(0, Numbers(16, 1));
+  auto chain = made();
+  EXPECT_TRUE(chain.resume());
+  (void)chain.forward(input);
+  expect_chain_error([&] { (void)chain.backward(seed); }, "it is not the input of the pass");
+}
+
+TEST_F(ChangedPass, AStateOfAnotherTypeIsANamedError) {
+  change(20, std::vector<float>(16, 1));
+  auto chain = made();
+  EXPECT_TRUE(chain.resume());
+  expect_chain_error([&] { (void)chain.forward(input); }, "state 20 in ");
+}
+
+TEST_F(ChangedPass, ResumingDecodesNothing) {
+  testing::HookedCodec hooked(codec("zstd"));
+  int decoded = 0;
+  hooked.decoding = [&] { ++decoded; };
+  {
+    Store store({.disk = DiskTier{.folder = folder_.path(), .keep = true}});
+    store.put(20, Numbers(1000), PutOptions{.codec = &hooked});
+  }
+  auto chain = made();
+  chain.codec(hooked);
+  EXPECT_TRUE(chain.resume());
+  EXPECT_EQ(decoded, 0);
+  (void)chain.forward(input);
+  EXPECT_GT(decoded, 0);
+}
+
 // Its input is its result. Each operation of the file system in turn is the last one of a process.
 TEST(ChainResume, APassOfNoLayersGoesOnAfterAnyOperationToo) {
   const Toy toy;

@@ -1,12 +1,9 @@
 #include "libtorch/trainer.h"
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <fcntl.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
+#include <exception>
 #include <sstream>
 
 #define XXH_INLINE_ALL
@@ -14,6 +11,7 @@
 
 #include "reprise/trace/error.h"
 #include "torch/meter.h"
+#include "trace/whole_file.h"
 
 namespace reprise::tools {
 using namespace internal;
@@ -28,14 +26,26 @@ Gpt new_model(const TrainerOptions& options) {
   return Gpt(options.model);
 }
 
-// The contents of a file that is whole whenever the machine stops.
-void flush_and_rename(const std::filesystem::path& from, const std::filesystem::path& to) {
-  const int file = open(from.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool flushed = file >= 0 && fsync(file) == 0;
-  const int error = errno;
-  if (file >= 0) close(file);
-  if (!flushed) throw Error(to.string() + ": cannot be written: " + std::strerror(error));
-  std::filesystem::rename(from, to);
+// Writes an archive whole or not at all. Errors do not pass through the archive's writer, which is in C.
+void save_whole(torch::serialize::OutputArchive& archive, const std::filesystem::path& path) {
+  WholeFile file(path);
+  std::exception_ptr failed;
+  const auto write = [&](const void* data, std::size_t bytes) -> std::size_t {
+    try {
+      file.write({static_cast<const char*>(data), bytes});
+      return bytes;
+    } catch (...) {
+      failed = std::current_exception();
+      return 0;
+    }
+  };
+  try {
+    archive.save_to(write);
+  } catch (const c10::Error& error) {
+    if (!failed) throw Error(path.string() + ": cannot be written: " + error.what_without_backtrace());
+  }
+  if (failed) std::rethrow_exception(failed);
+  file.commit();
 }
 
 }  // namespace
@@ -115,13 +125,7 @@ void Trainer::save(const std::filesystem::path& path) const {
   archive.write("draws", draws_.get_state(), /*is_buffer=*/true);
   archive.write("steps", c10::IValue(steps_));
   archive.write("training", c10::IValue(description()));
-  const std::filesystem::path part = path.string() + ".part";
-  try {
-    archive.save_to(part.string());
-  } catch (const c10::Error& error) {
-    throw Error(path.string() + ": cannot be written: " + error.what_without_backtrace());
-  }
-  flush_and_rename(part, path);
+  save_whole(archive, path);
 }
 
 void Trainer::load(const std::filesystem::path& path) {
