@@ -12,7 +12,7 @@
 #include <system_error>
 
 #include "trace/json_reader.h"
-#include "trace/json_text.h"
+#include "trace/printable.h"
 
 namespace reprise::internal {
 namespace {
