@@ -11,8 +11,10 @@
 
 #include "reprise/trace/error.h"
 #include "reprise/trace/files.h"
+#include "trace/printable.h"
 
 namespace reprise::tools {
+using namespace internal;
 
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& summary,
                       const std::string& description, const std::string& footer) {
@@ -68,9 +70,14 @@ CLI::Validator number(double smallest, double largest) {
 }
 
 void print_out(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+  const std::string harmless = printable_lines(text);
+  if (std::fwrite(harmless.data(), 1, harmless.size(), stdout) != harmless.size() || std::fflush(stdout) != 0) {
     throw UsageError(fmt::format("cannot write to the standard output: {}", std::strerror(errno)));
   }
+}
+
+std::string shown(const std::filesystem::path& path) {
+  return printable_line(path.string());
 }
 
 namespace {

@@ -61,8 +61,11 @@ void add_time_limit(CLI::App& command, double& seconds, const std::string& descr
 
 // ---- output ----
 
-// To stdout. Throws UsageError if it does not arrive there.
+// Prints a text on stdout; '?' stands for what a terminal would act on. Throws UsageError if it does not arrive there.
 void print_out(const std::string& text);
+
+// Returns a path as a part of a line that people read.
+[[nodiscard]] std::string shown(const std::filesystem::path& path);
 
 // Throws UsageError if a file cannot be written, or is one of the others that the command reads or writes. Called
 // before planning, so that no one waits for a result that cannot be saved. Does not touch the file.

@@ -60,7 +60,7 @@ int run_curve(const CurveArguments& arguments) {
   const Curve curve = curve_with_progress(trace, options);
   if (arguments.output) save([&] { write_text(*arguments.output, to_svg(curve, trace.name)); });
   std::string text = arguments.json ? json_line(trace, curve) + "\n" : curve_text(curve);
-  if (arguments.output && !arguments.json) text += fmt::format("The picture is in {}.\n", arguments.output->string());
+  if (arguments.output && !arguments.json) text += fmt::format("The picture is in {}.\n", shown(*arguments.output));
   print_out(text);
   return exit_done;
 }

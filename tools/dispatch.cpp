@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
 
 #include "help.h"
 #include "reprise/trace/error.h"
+#include "trace/printable.h"
 
 namespace reprise::tools {
 namespace {
@@ -34,9 +34,9 @@ Exit codes:
 `reprise run` ends with the exit code of the program it runs.
 )";
 
-// One line, whatever happened.
+// One line, whatever happened, and whatever is named in it.
 int fail(const std::string& command, std::string message, int code) {
-  std::replace(message.begin(), message.end(), '\n', ' ');
+  message = internal::printable_line(message);
   // The library says which of its rooms complains; here the command says more.
   if (message.starts_with('[') && message.find("] ") != std::string::npos) message.erase(0, message.find("] ") + 2);
   fmt::print(stderr, "{}: {}\n", command, message);

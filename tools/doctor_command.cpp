@@ -8,6 +8,7 @@
 #include "doctor_options.h"
 #include "libtorch_program.h"
 #include "plan/bounds/highs.h"
+#include "program.h"
 #include "reprise/trace/amount.h"
 
 namespace reprise::tools {
@@ -34,6 +35,9 @@ Finding solver() {
 
 Finding preload() {
   const auto library = libtorch_library("libreprise_preload.so");
+  if (const auto why_not = library ? preload_obstacle(*library) : std::nullopt) {
+    return {State::bad, "reprise run", *why_not, ""};
+  }
   if (library && libtorch_library("libreprise_live.so")) {
     return {State::good, "reprise run", "programs can be put under a budget with " + library->string(), ""};
   }

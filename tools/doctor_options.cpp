@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+
+#include "report/dump_json.h"
 
 namespace reprise::tools {
 namespace {
@@ -60,11 +61,10 @@ std::string to_text(const std::vector<Finding>& findings, const DoctorOptions& o
   std::string text;
   for (const Finding& finding : findings) {
     if (options.json) {
-      text += nlohmann::ordered_json{{"what", finding.what},
-                                     {"state", name(finding.state)},
-                                     {"answer", finding.answer},
-                                     {"advice", finding.advice}}
-                  .dump() +
+      text += internal::dump_json({{"what", finding.what},
+                                   {"state", name(finding.state)},
+                                   {"answer", finding.answer},
+                                   {"advice", finding.advice}}) +
               "\n";
       continue;
     }

@@ -55,7 +55,7 @@ int run_example(const std::optional<std::filesystem::path>& output) {
   options.time_limit = time_limit;
   const Curve curve = curve_with_progress(trace, options);
   print_out(introduction(trace, curve) + curve_text(curve) +
-            what_next(output ? output->string() : "example.json", !!output));
+            what_next(output ? shown(*output) : "example.json", !!output));
   return exit_done;
 }
 

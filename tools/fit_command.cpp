@@ -124,7 +124,7 @@ int run_fit(const FitArguments& arguments) {
   if (arguments.output) save([&] { write_text(*arguments.output, to_svg(fit, growth.recorded().back().trace.name)); });
   std::string text = arguments.json ? json_line(fit) + "\n" : to_text(fit) + "\n" + advice(fit) + "\n";
   if (fit.cancelled && !arguments.json) text += "This run was stopped early; a full run may find a larger size.\n";
-  if (arguments.output && !arguments.json) text += fmt::format("The picture is in {}.\n", arguments.output->string());
+  if (arguments.output && !arguments.json) text += fmt::format("The picture is in {}.\n", shown(*arguments.output));
   print_out(text);
   return fit.largest ? exit_done : exit_infeasible;
 }

@@ -168,8 +168,8 @@ int run_plan(const PlanArguments& arguments) {
   if (saved) save([&] { write_plan(*arguments.output, result.plan); });
   std::string text = arguments.json ? json_line(trace, result) + "\n" : to_text(trace, result);
   if (saved && !arguments.json) {
-    text += fmt::format("  {:<12}{}; to prove it again: reprise simulate {} {}\n", "saved as",
-                        arguments.output->string(), arguments.file.string(), arguments.output->string());
+    text += fmt::format("  {:<12}{}; to prove it again: reprise simulate {} {}\n", "saved as", shown(*arguments.output),
+                        shown(arguments.file), shown(*arguments.output));
   }
   print_out(text);
   return result.has_plan() ? exit_done : exit_infeasible;

@@ -142,6 +142,21 @@ std::optional<std::filesystem::path> find_program(const std::string& name) {
   return std::nullopt;
 }
 
+std::optional<std::string> preload_obstacle(const std::filesystem::path& library) {
+  const std::string path = library.string();
+  // What the loader reads there: paths that end at blanks and colons, with $ORIGIN and the like to be replaced.
+  if (library.is_absolute() && path.find_first_of(" :$") == std::string::npos) return std::nullopt;
+  return fmt::format(
+      "{} cannot be preloaded, because LD_PRELOAD has no way to name it: move Reprise to a folder whose path has no "
+      "blanks, colons and dollar signs",
+      path);
+}
+
+std::string with_preloaded(const std::filesystem::path& library) {
+  const char* const others = std::getenv("LD_PRELOAD");
+  return library.string() + (others && *others ? std::string(":") + others : "");
+}
+
 std::optional<std::string> obstacle(const std::filesystem::path& program, const std::filesystem::path& library) {
   const Headers headers = read_headers(program);
   switch (headers.kind) {
@@ -175,7 +190,7 @@ std::optional<std::string> obstacle(const std::filesystem::path& program, const 
     return fmt::format("{} has Reprise linked in: give the budget to its reprise::Session", program.string());
   }
   // The loader binds every symbol, as it would do at the start, and tells what is missing.
-  const std::string bound = output_of({program.string()}, {"LD_PRELOAD=" + library.string(),
+  const std::string bound = output_of({program.string()}, {"LD_PRELOAD=" + with_preloaded(library),
                                                            "LD_TRACE_LOADED_OBJECTS=1", "LD_WARN=1", "LD_BIND_NOW=1"});
   const std::string missing = line_with(bound, {"undefined symbol", library.filename().string()});
   if (missing.empty()) return std::nullopt;

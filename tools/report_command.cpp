@@ -114,11 +114,11 @@ int run_report(const ReportArguments& arguments) {
                                     .curve = curve ? &*curve : nullptr,
                                     .summary = nullptr});
   save([&] { write_text(output, page); });
-  print_out(output.string() + "\n");
+  print_out(shown(output) + "\n");
   if (arguments.picture) {
     const std::string& title = arguments.title.empty() ? trace.name : arguments.title;
     save([&] { write_text(*arguments.picture, memory_picture(trace, *plan, title)); });
-    print_out(arguments.picture->string() + "\n");
+    print_out(shown(*arguments.picture) + "\n");
   }
   return exit_done;
 }

@@ -15,8 +15,10 @@
 #include "program.h"
 #include "reprise/trace/amount.h"
 #include "reprise/trace/error.h"
+#include "trace/printable.h"
 
 namespace reprise::tools {
+using namespace internal;
 namespace {
 
 // Those of env(1) and the shells.
@@ -158,7 +160,7 @@ void check_bytes(const char* option, const std::string& text) try {
 
 // What the program will be told: by an option, or by the environment, which an option replaces.
 std::string told(const std::string& option, const char* variable) {
-  const char* const value = std::getenv(variable);
+  const char* const value = secure_getenv(variable);
   return option.empty() && value ? value : option;
 }
 
@@ -213,8 +215,7 @@ std::string absolute(const std::string& path) {
 }
 
 void set_environment(const RunArguments& arguments, const std::filesystem::path& library) {
-  const char* const others = std::getenv("LD_PRELOAD");
-  set("LD_PRELOAD", library.string() + (others && *others ? std::string(":") + others : ""));
+  set("LD_PRELOAD", with_preloaded(library));
   set("REPRISE_BUDGET", arguments.budget);
   set("REPRISE_DEVICE", arguments.device);
   set("REPRISE_BUDGETS", arguments.budgets);
@@ -233,12 +234,16 @@ void set_environment(const RunArguments& arguments, const std::filesystem::path&
   set("REPRISE_IF_POSSIBLE", arguments.if_possible ? "1" : "");
 }
 
+void say(const std::string& sentence) {
+  fmt::print(stderr, "reprise run: {}\n", printable_line(sentence));
+}
+
 int start(const std::filesystem::path& program, const std::vector<std::string>& words) {
   std::vector<char*> list;
   for (const std::string& word : words) list.push_back(const_cast<char*>(word.c_str()));
   list.push_back(nullptr);
   execv(program.c_str(), list.data());
-  fmt::print(stderr, "reprise run: {} cannot be started: {}\n", program.string(), std::strerror(errno));
+  say(fmt::format("{} cannot be started: {}", program.string(), std::strerror(errno)));
   return exit_cannot_be_started;
 }
 
@@ -260,15 +265,18 @@ int run_program(const RunArguments& arguments) {
   const std::string& name = arguments.program.front();
   const auto program = find_program(name);
   if (!program) {
-    fmt::print(stderr, "reprise run: there is no program '{}' that can be executed\n", name);
+    say(fmt::format("there is no program '{}' that can be executed", name));
     return exit_not_found;
   }
-  if (const auto why_not = obstacle(*program, library("libreprise_live.so"))) {
-    if (!arguments.if_possible) throw UsageError(*why_not + ". With --if-possible it runs untouched");
-    fmt::print(stderr, "reprise run: {}. It runs untouched\n", *why_not);
+  const std::filesystem::path preloaded = library("libreprise_preload.so");
+  auto why_not = preload_obstacle(preloaded);
+  if (!why_not) why_not = obstacle(*program, library("libreprise_live.so"));
+  if (why_not) {
+    if (!arguments.if_possible) throw UsageError(*why_not + ". With --if-possible the program runs untouched");
+    say(*why_not + ". The program runs untouched");
     return start(*program, arguments.program);
   }
-  set_environment(arguments, library("libreprise_preload.so"));
+  set_environment(arguments, preloaded);
   return start(*program, arguments.program);
 }
 
@@ -283,7 +291,10 @@ void add_run(CLI::App& app, Run& run) {
   command->callback([arguments, only_name, &run] {
     run = [arguments, only_name] {
       if (!*only_name) return run_program(*arguments);
-      print_out(library("libreprise_preload.so").string() + "\n");
+      const std::filesystem::path preloaded = library("libreprise_preload.so");
+      if (const auto why_not = preload_obstacle(preloaded)) throw UsageError(*why_not);
+      if (shown(preloaded) != preloaded) throw UsageError(preloaded.string() + " cannot be printed as it is");
+      print_out(preloaded.string() + "\n");
       return int{exit_done};
     };
   });

@@ -9,7 +9,7 @@
 #include "report/words.h"
 #include "reprise/report/curve_views.h"
 #include "reprise/trace/amount.h"
-#include "trace/json_text.h"
+#include "trace/printable.h"
 
 namespace reprise {
 using namespace internal;
@@ -45,7 +45,7 @@ std::string notes(const Curve& curve) {
     for (const std::string& note : point.result->notes) {
       if (std::find(seen.begin(), seen.end(), note) != seen.end()) continue;
       seen.push_back(note);
-      text += "  note: " + note + ".\n";
+      text += "  note: " + printable_line(note) + ".\n";
     }
   }
   return text;

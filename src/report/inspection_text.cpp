@@ -6,7 +6,7 @@
 #include "report/words.h"
 #include "reprise/report/inspection.h"
 #include "reprise/trace/amount.h"
-#include "trace/json_text.h"
+#include "trace/printable.h"
 
 namespace reprise {
 using namespace internal;

@@ -3,20 +3,17 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "report/dump_json.h"
 #include "reprise/report/curve_views.h"
 #include "reprise/report/fit_views.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t values_listed = 10;
-
-// Names in a trace made by hand can be anything; what is printed is always JSON.
-std::string one_line(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 Json value_record(const Trace& trace, Id v) {
   const Value& value = trace.values[v];
@@ -76,7 +73,7 @@ std::string json_line(const Trace& trace, const PlanResult& result) {
     json["smallest_feasible_bytes"] = result.smallest_feasible ? Json(*result.smallest_feasible) : Json(nullptr);
     json["blocker"] = result.blocker ? blocker_record(trace, *result.blocker) : Json(nullptr);
   }
-  return one_line(json);
+  return dump_json(json);
 }
 
 std::string json_line(const Trace& trace, const Plan& plan, const Simulation& simulation) {
@@ -109,7 +106,7 @@ std::string json_line(const Trace& trace, const Plan& plan, const Simulation& si
                       {"value", broken->value ? Json(*broken->value) : Json(nullptr)},
                       {"sentence", broken->sentence}};
   }
-  return one_line(json);
+  return dump_json(json);
 }
 
 std::string json_line(const Trace& trace, const Curve& curve) {
@@ -132,17 +129,17 @@ std::string json_line(const Trace& trace, const Curve& curve) {
     }
     points.push_back(std::move(record));
   }
-  return one_line({{"name", trace.name},
-                   {"points", std::move(points)},
-                   {"knee", knee},
-                   {"knee_bytes", knee_bytes},
-                   {"smallest_feasible_bytes", curve.smallest},
-                   {"floor_bytes", curve.floor},
-                   {"keep_everything_peak_bytes", curve.keep_everything_peak},
-                   {"plain_cost", curve.plain_cost},
-                   {"advice", advice(curve)},
-                   {"seconds", curve.seconds},
-                   {"cancelled", curve.cancelled}});
+  return dump_json({{"name", trace.name},
+                    {"points", std::move(points)},
+                    {"knee", knee},
+                    {"knee_bytes", knee_bytes},
+                    {"smallest_feasible_bytes", curve.smallest},
+                    {"floor_bytes", curve.floor},
+                    {"keep_everything_peak_bytes", curve.keep_everything_peak},
+                    {"plain_cost", curve.plain_cost},
+                    {"advice", advice(curve)},
+                    {"seconds", curve.seconds},
+                    {"cancelled", curve.cancelled}});
 }
 
 std::string json_line(const Fit& fit) {
@@ -165,15 +162,15 @@ std::string json_line(const Fit& fit) {
   const auto size_of = [&](std::optional<std::size_t> point) {
     return point ? Json(fit.points[*point].size) : Json(nullptr);
   };
-  return one_line({{"budget_bytes", fit.budget},
-                   {"recorded", fit.recorded},
-                   {"points", std::move(points)},
-                   {"largest", size_of(fit.largest)},
-                   {"cheapest", size_of(fit.cheapest)},
-                   {"reached_the_end", fit.reached_the_end},
-                   {"advice", advice(fit)},
-                   {"seconds", fit.seconds},
-                   {"cancelled", fit.cancelled}});
+  return dump_json({{"budget_bytes", fit.budget},
+                    {"recorded", fit.recorded},
+                    {"points", std::move(points)},
+                    {"largest", size_of(fit.largest)},
+                    {"cheapest", size_of(fit.cheapest)},
+                    {"reached_the_end", fit.reached_the_end},
+                    {"advice", advice(fit)},
+                    {"seconds", fit.seconds},
+                    {"cancelled", fit.cancelled}});
 }
 
 std::string json_line(const Trace& trace, const Inspection& inspection) {
@@ -209,27 +206,27 @@ std::string json_line(const Trace& trace, const Inspection& inspection) {
                    {"at_peak", candidate.at_peak}});
     worth_most.push_back(std::move(record));
   }
-  return one_line({{"name", inspection.name},
-                   {"operators", inspection.operators},
-                   {"moments", inspection.moments},
-                   {"events", inspection.events},
-                   {"values", inspection.values},
-                   {"outside_values", inspection.outside},
-                   {"value_bytes", inspection.value_bytes},
-                   {"outside_bytes", inspection.outside_bytes},
-                   {"largest_other_bytes", inspection.largest_other},
-                   {"keep_everything_peak_bytes", inspection.keep_everything_peak},
-                   {"floor_bytes", inspection.floor.bytes},
-                   {"floor", std::move(floor)},
-                   {"cost", inspection.cost},
-                   {"event_cost", inspection.event_cost},
-                   {"tiers", std::move(tiers)},
-                   {"peak", std::move(peak)},
-                   {"worth_most", std::move(worth_most)},
-                   {"fixed",
-                    {{"count", inspection.fixed.size()},
-                     {"bytes", inspection.fixed_bytes},
-                     {"values", value_list(trace, inspection.fixed)}}}});
+  return dump_json({{"name", inspection.name},
+                    {"operators", inspection.operators},
+                    {"moments", inspection.moments},
+                    {"events", inspection.events},
+                    {"values", inspection.values},
+                    {"outside_values", inspection.outside},
+                    {"value_bytes", inspection.value_bytes},
+                    {"outside_bytes", inspection.outside_bytes},
+                    {"largest_other_bytes", inspection.largest_other},
+                    {"keep_everything_peak_bytes", inspection.keep_everything_peak},
+                    {"floor_bytes", inspection.floor.bytes},
+                    {"floor", std::move(floor)},
+                    {"cost", inspection.cost},
+                    {"event_cost", inspection.event_cost},
+                    {"tiers", std::move(tiers)},
+                    {"peak", std::move(peak)},
+                    {"worth_most", std::move(worth_most)},
+                    {"fixed",
+                     {{"count", inspection.fixed.size()},
+                      {"bytes", inspection.fixed_bytes},
+                      {"values", value_list(trace, inspection.fixed)}}}});
 }
 
 }  // namespace reprise

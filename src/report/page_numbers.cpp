@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/dump_json.h"
 #include "report/page_parts.h"
 #include "report/tier_words.h"
 #include "reprise/report/json.h"
@@ -113,7 +114,7 @@ std::string page_numbers(const PageData& data) {
     json["followed_plan"] = summary->followed_plan;
     json["verified"] = summary->verified;
   }
-  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = dump_json(json);
   // Nothing in it may end the script element or begin a comment.
   for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at))
     text.replace(at, 1, "\\u003c");

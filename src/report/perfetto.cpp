@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/dump_json.h"
 #include "report/layers.h"
 #include "report/tier_words.h"
 #include "report/words.h"
@@ -91,7 +92,7 @@ class EventWriter {
 
   void add_line(const Json& event) {
     if (!text_.empty()) text_ += ",\n";
-    text_ += event.dump(-1, ' ', false, Json::error_handler_t::replace);
+    text_ += dump_json(event);
   }
 
   const Trace& trace_;

@@ -1,8 +1,10 @@
 #include <nlohmann/json.hpp>
 
+#include "report/dump_json.h"
 #include "reprise/report/summary.h"
 
 namespace reprise {
+using namespace internal;
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -78,7 +80,7 @@ std::string json_line(const Summary& summary) {
                      {"last_disk_failure", summary.last_disk_failure},
                      {"verified", summary.verified},
                      {"kept", std::move(kept)}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return dump_json(json);
 }
 
 }  // namespace reprise

@@ -1,6 +1,7 @@
 #include "report/svg.h"
 
 #include "trace/json_text.h"
+#include "trace/printable.h"
 
 namespace reprise::internal {
 
@@ -11,9 +12,8 @@ std::string xml_text(std::string_view text, std::size_t longest) {
     const std::size_t length = utf8_length(text);
     const std::string_view character = text.substr(0, length == 0 ? 1 : length);
     text.remove_prefix(character.size());
-    const bool control = length == 1 && (character[0] < 0x20 || character[0] == 0x7f);
     const bool no_character = character == "\xef\xbf\xbe" || character == "\xef\xbf\xbf";  // U+FFFE and U+FFFF
-    if (length == 0 || control || no_character) {
+    if (!is_printable(character) || no_character) {
       result += '?';
     } else if (character == "&") {
       result += "&amp;";

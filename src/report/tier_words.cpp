@@ -4,7 +4,7 @@
 
 #include "report/words.h"
 #include "reprise/trace/amount.h"
-#include "trace/json_text.h"
+#include "trace/printable.h"
 
 namespace reprise::internal {
 namespace {

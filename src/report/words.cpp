@@ -9,7 +9,7 @@
 
 #include "reprise/report/summary.h"
 #include "reprise/trace/amount.h"
-#include "trace/json_text.h"
+#include "trace/printable.h"
 
 namespace reprise::internal {
 
@@ -76,7 +76,7 @@ std::string bar(double share, int width) {
 }
 
 std::string line(std::string_view label, std::string_view text) {
-  return fmt::format("  {:<12}{}\n", label, text);
+  return fmt::format("  {:<12}{}\n", label, printable_line(text));
 }
 
 std::string name_of(const Trace& trace) {

@@ -8,6 +8,7 @@
 #include "reprise/trace/timeline.h"
 #include "simulate/clocks.h"
 #include "simulate/residences.h"
+#include "trace/printable.h"
 
 namespace reprise {
 using namespace internal;
@@ -159,12 +160,12 @@ class Interpreter {
   void put(Id v, Id t, std::size_t at) {
     const TierEntry& entry = require_entry(v, t);
     require_resident(v, "it is to be put into a tier");
-    if (has_copy(v, t)) throw Broken{Rule::in_tier, v, fmt::format("tier '{}' has it already", plan_.tiers[t].name)};
+    if (has_copy(v, t)) throw Broken{Rule::in_tier, v, fmt::format("{} has it already", tier_name(t))};
     last_get_[key(v, t)] = last_get_of_put_[at];
     const Tier& tier = plan_.tiers[t];
     if (tier.capacity && tier_bytes_[t] + entry.bytes > *tier.capacity) {
       throw Broken{Rule::capacity, v,
-                   fmt::format("tier '{}' holds {} of {} bytes, {} more do not fit", tier.name, tier_bytes_[t],
+                   fmt::format("{} holds {} of {} bytes, {} more do not fit", tier_name(t), tier_bytes_[t],
                                *tier.capacity, entry.bytes)};
     }
     tier_bytes_[t] += entry.bytes;
@@ -180,7 +181,7 @@ class Interpreter {
 
   void get(Id v, Id t, std::size_t at) {
     const TierEntry& entry = require_entry(v, t);
-    if (!has_copy(v, t)) throw Broken{Rule::in_tier, v, fmt::format("tier '{}' does not have it", plan_.tiers[t].name)};
+    if (!has_copy(v, t)) throw Broken{Rule::in_tier, v, fmt::format("{} does not have it", tier_name(t))};
     if (resident(v)) throw Broken{Rule::not_resident, v, "it is resident already"};
     take(v);
     occupy(0);
@@ -300,13 +301,14 @@ class Interpreter {
       throw Broken{Rule::known, v, fmt::format("the plan has {} tiers", plan_.tiers.size())};
     }
     const TierEntry* entry = plan_.tiers[t].find(v);
-    if (!entry) throw Broken{Rule::in_tier, v, fmt::format("tier '{}' does not take it", plan_.tiers[t].name)};
+    if (!entry) throw Broken{Rule::in_tier, v, fmt::format("{} does not take it", tier_name(t))};
     return *entry;
   }
 
   // ---- errors -----------------------------------------------------------------------------------------------------
 
-  std::string quoted(Id m) const { return fmt::format("'{}'", trace_.label(m)); }
+  std::string quoted(Id m) const { return fmt::format("'{}'", printable(trace_.label(m))); }
+  std::string tier_name(Id t) const { return fmt::format("tier '{}'", printable(plan_.tiers[t].name)); }
 
   BrokenRule describe(const Broken& broken, std::size_t at) const {
     std::string text;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "reprise/trace/amount.h"
-#include "trace/json_text.h"
+#include "trace/printable.h"
 
 namespace reprise {
 using namespace internal;

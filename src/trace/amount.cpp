@@ -9,6 +9,7 @@
 
 #include "reprise/trace/error.h"
 #include "trace/json_text.h"
+#include "trace/printable.h"
 
 namespace reprise {
 using namespace internal;

@@ -1,5 +1,7 @@
 #include "reprise/trace/error.h"
 
+#include "trace/printable.h"
+
 namespace reprise {
 namespace {
 std::string sentence(const std::string& file, const std::string& place, const std::string& reason) {
@@ -8,6 +10,8 @@ std::string sentence(const std::string& file, const std::string& place, const st
   return text + (text.empty() ? "" : ": ") + reason;
 }
 }  // namespace
+
+Error::Error(const std::string& text) : std::runtime_error(internal::printable_line(text)) {}
 
 BadInput::BadInput(std::string file, std::string place, std::string reason)
     : Error(sentence(file, place, reason)),

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "reprise/trace/error.h"
-#include "trace/json_text.h"
+#include "trace/printable.h"
 
 namespace reprise {
 using namespace internal;

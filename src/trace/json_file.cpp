@@ -13,7 +13,7 @@
 #include <system_error>
 
 #include "trace/json_reader.h"
-#include "trace/json_text.h"
+#include "trace/printable.h"
 
 namespace reprise::internal {
 namespace {

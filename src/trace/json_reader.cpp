@@ -6,6 +6,7 @@
 
 #include "reprise/trace/error.h"
 #include "trace/json_text.h"
+#include "trace/printable.h"
 
 namespace reprise::internal {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "trace/json_reader.h"
 #include "trace/json_text.h"
+#include "trace/printable.h"
 
 namespace reprise::internal {
 namespace {

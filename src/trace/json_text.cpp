@@ -22,21 +22,4 @@ std::size_t utf8_length(std::string_view text) {
   return 0;
 }
 
-std::string printable(std::string_view text) {
-  constexpr std::size_t longest = 60;
-  std::string result;
-  while (!text.empty()) {
-    if (result.size() > longest) return result + "...";
-    const std::size_t length = utf8_length(text);
-    const bool control = length == 1 && (text[0] < 0x20 || text[0] == 0x7f);
-    if (length == 0 || control) {
-      result += '?';
-    } else {
-      result += text.substr(0, length);
-    }
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  return result;
-}
-
 }  // namespace reprise::internal

@@ -6,6 +6,7 @@
 
 #include "reprise/trace/error.h"
 #include "trace/json_text.h"
+#include "trace/printable.h"
 
 namespace reprise::internal {
 
@@ -35,16 +36,16 @@ bool JsonWriter::append_string(std::string_view text) {
   text_ += '"';
   std::size_t from = 0, at = 0;  // text[from..at) can be copied as it is
   while (at < text.size()) {
-    const auto c = static_cast<unsigned char>(text[at]);
-    if (c == '"' || c == '\\' || c < 0x20) {
+    const std::size_t length = utf8_length(text.substr(at));
+    if (length == 0) return false;
+    const std::string_view character = text.substr(at, length);
+    const bool is_special = character == "\"" || character == "\\";
+    if (is_special || !is_printable(character)) {
       text_ += text.substr(from, at - from);
-      text_ += c < 0x20 ? fmt::format("\\u{:04x}", c) : std::string{'\\', text[at]};
-      from = ++at;
-    } else {
-      const std::size_t length = c < 0x80 ? 1 : utf8_length(text.substr(at));
-      if (length == 0) return false;
-      at += length;
+      text_ += is_special ? fmt::format("\\{}", character) : json_escape(character);
+      from = at + length;
     }
+    at += length;
   }
   text_ += text.substr(from);
   text_ += '"';

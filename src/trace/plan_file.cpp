@@ -7,9 +7,9 @@
 #include "trace/check.h"
 #include "trace/json_file.h"
 #include "trace/json_reader.h"
-#include "trace/json_text.h"
 #include "trace/json_tiers.h"
 #include "trace/json_writer.h"
+#include "trace/printable.h"
 
 namespace reprise {
 using namespace internal;

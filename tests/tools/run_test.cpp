@@ -125,7 +125,7 @@ void expect_refused(const std::string& program, const std::string& words) {
   EXPECT_EQ(untouched.code, 5);
   EXPECT_EQ(untouched.out, "ran\n");
   EXPECT_NE(untouched.err.find(words), std::string::npos) << untouched.err;
-  EXPECT_NE(untouched.err.find("It runs untouched"), std::string::npos) << untouched.err;
+  EXPECT_NE(untouched.err.find("The program runs untouched"), std::string::npos) << untouched.err;
 }
 
 TEST(RunRefuses, AProgramWithoutLibTorch) {
@@ -180,6 +180,97 @@ TEST(RunRefuses, AScript) {
   std::ofstream(script) << "#!/bin/sh\necho ran\nexit 5\n";
   chmod(script.c_str(), 0700);
   expect_refused(script, "is a script");
+}
+
+// ---- what is preloaded ---------------------------------------------------------------------------------------------
+
+// Reprise in a folder of this name.
+class CopyOfReprise {
+ public:
+  explicit CopyOfReprise(const std::string& folder) : folder_(folder_of_all_ / folder) {
+    std::filesystem::create_directory(folder_);
+    const std::filesystem::path built = std::filesystem::path(REPRISE_COMMAND).parent_path();
+    for (const char* file : {"reprise", "libreprise_preload.so", "libreprise_live.so"}) {
+      std::filesystem::copy_file(built / file, folder_ / file);
+    }
+  }
+  [[nodiscard]] Outcome run(std::vector<std::string> words) const {
+    words.insert(words.begin(), {folder_ / "reprise", "run"});
+    return run_program(words);
+  }
+
+ private:
+  const testing::TemporaryFolder folder_of_all_;
+  const std::filesystem::path folder_;
+};
+
+// The loader would take the path for several, or for another one, and run the program without a budget.
+TEST(RunPreloads, NothingFromAFolderThatLdPreloadCannotName) {
+  const std::string words = "cannot be preloaded, because LD_PRELOAD has no way to name it: move Reprise to a folder";
+  for (const char* folder : {"with blank", "with:colon", "with$ORIGIN"}) {
+    const CopyOfReprise reprise(folder);
+    const Outcome refused = reprise.run({"--budget", "1MiB", "--", REPRISE_PROGRAM_TRAINER, "5", "preloads"});
+    EXPECT_EQ(refused.code, 2) << folder;
+    EXPECT_EQ(refused.out, "");
+    EXPECT_TRUE(one_line(refused.err)) << refused.err;
+    EXPECT_NE(refused.err.find(words), std::string::npos) << refused.err;
+
+    const Outcome untouched =
+        reprise.run({"--budget", "1MiB", "--if-possible", "--", REPRISE_PROGRAM_TRAINER, "5", "preloads"});
+    EXPECT_EQ(untouched.code, 5) << folder;
+    EXPECT_EQ(untouched.out, "none\n");
+    EXPECT_NE(untouched.err.find(words), std::string::npos) << untouched.err;
+    EXPECT_NE(untouched.err.find("The program runs untouched"), std::string::npos) << untouched.err;
+
+    const Outcome library = reprise.run({"--library"});
+    EXPECT_EQ(library.code, 2) << folder;
+    EXPECT_EQ(library.out, "");
+    EXPECT_NE(library.err.find(words), std::string::npos) << library.err;
+  }
+}
+
+TEST(RunPreloads, FromAnyOtherFolderByAnAbsolutePath) {
+  for (const std::string folder : {"plain~(+)é", "with\nnewline\xff"}) {
+    const CopyOfReprise reprise(folder);
+    const Outcome outcome = reprise.run({"--budget", "1MiB", "--", REPRISE_PROGRAM_TRAINER, "5", "preloads"});
+    EXPECT_EQ(outcome.code, 5) << outcome.err;
+    EXPECT_EQ(outcome.err.find("ld.so"), std::string::npos) << outcome.err;
+    EXPECT_TRUE(outcome.out.starts_with("/")) << outcome.out;
+    EXPECT_TRUE(outcome.out.ends_with(folder + "/libreprise_preload.so\n")) << outcome.out;
+  }
+  EXPECT_TRUE(CopyOfReprise("plain~(+)é").run({"--library"}).out.ends_with("/plain~(+)é/libreprise_preload.so\n"));
+  EXPECT_EQ(CopyOfReprise("with\nnewline").run({"--library"}).code, 2);
+}
+
+TEST(RunPreloads, InFrontOfWhatThereIs) {
+  const std::string others = "LD_PRELOAD=libm.so.6 libpthread.so.0";
+  const std::vector<std::string> program = {REPRISE_PROGRAM_TRAINER, "5", "preloads"};
+  std::vector<std::string> words = {REPRISE_COMMAND, "run", "--budget", "1GiB", "--"};
+  words.insert(words.end(), program.begin(), program.end());
+  const Outcome outcome = run_program(words, {others});
+  EXPECT_EQ(outcome.code, 5) << outcome.err;
+  const std::string library = run_command({"run", "--library"}).out;
+  EXPECT_EQ(outcome.out, library.substr(0, library.find('\n')) + ":libm.so.6 libpthread.so.0\n");
+}
+
+TEST(RunPreloads, NothingIntoAProgramThatRunsUntouchedAndLeavesItEverythingElse) {
+  const std::string file = run_command({"run", "--library"}).out, library = file.substr(0, file.find('\n'));
+  const auto left_of = [&](const std::string& preloaded) {
+    const Outcome outcome = run_program({REPRISE_PROGRAM_TRAINER, "5", "preloads"},
+                                        {"LD_PRELOAD=" + preloaded, "REPRISE_BUDGET=much", "REPRISE_IF_POSSIBLE=1"});
+    EXPECT_EQ(outcome.code, 5) << outcome.err;
+    EXPECT_NE(outcome.err.find("the program runs untouched"), std::string::npos) << outcome.err;
+    return outcome.out;
+  };
+  EXPECT_EQ(left_of(library), "none\n");
+  EXPECT_EQ(left_of(library + ":libm.so.6"), "libm.so.6\n");
+  EXPECT_EQ(left_of("libm.so.6 " + library), "libm.so.6\n");
+  EXPECT_EQ(left_of("libpthread.so.0:libm.so.6::" + library + " libdl.so.2:"),
+            "libpthread.so.0:libm.so.6:libdl.so.2\n");
+  // Known by another name, it cannot be told from the others: they go with it, or the program would begin for ever.
+  const testing::TemporaryFolder folder;
+  std::filesystem::create_symlink(library, folder / "other.so");
+  EXPECT_EQ(left_of((folder / "other.so").string() + ":libm.so.6"), "none\n");
 }
 
 // ---- programs that can ---------------------------------------------------------------------------------------------

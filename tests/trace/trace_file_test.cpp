@@ -105,6 +105,14 @@ TEST(TraceFile, KeepsAnyNameThatIsText) {
   EXPECT_EQ(parse_trace(to_json(trace)), trace);
 }
 
+TEST(TraceFile, HasNothingInItsNamesThatATerminalWouldActOn) {
+  Trace trace = testing::random_graph(1, 2);
+  trace.name = "\x1b \x7f \xc2\x9b \xe2\x80\xae";
+  const std::string json = to_json(trace);
+  EXPECT_NE(json.find("\"\\u001b \\u007f \\u009b \\u202e\""), std::string::npos) << json.substr(0, 200);
+  EXPECT_EQ(parse_trace(json), trace);
+}
+
 TEST(TraceFile, IsNotWrittenIfItCouldNotBeReadAgain) {
   Trace trace = testing::random_graph(1, 2);
   trace.operators[1].name = "\xff";

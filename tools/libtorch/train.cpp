@@ -152,7 +152,7 @@ void write_files(const TrainOptions& options, Session& session) {
 void tell_files(const TrainOptions& options) {
   for (const auto& [name, file] : {std::pair("saved", options.save), std::pair("metrics", options.metrics),
                                    std::pair("trace", options.trace), std::pair("report", options.report)}) {
-    if (file && std::filesystem::exists(*file)) std::cout << name << ": " << file->string() << "\n";
+    if (file && std::filesystem::exists(*file)) std::cout << name << ": " << shown(*file) << "\n";
   }
 }
 

@@ -16,6 +16,7 @@
 #include "reprise/trace/files.h"
 #include "torch/automatic.h"
 #include "torch/running_libtorch.h"
+#include "trace/printable.h"
 
 namespace reprise::preload {
 using namespace internal;
@@ -25,7 +26,7 @@ Settings settings;  // from the environment
 pid_t process = 0;  // that began; a fork of it has nothing to tell
 
 void say(const std::string& text) {
-  std::fprintf(stderr, "reprise: %s\n", text.c_str());
+  std::fprintf(stderr, "reprise: %s\n", printable_line(text).c_str());
 }
 
 // ---- at the end ----------------------------------------------------------------------------------------------------
@@ -113,10 +114,11 @@ void at_end() {
 extern "C" [[gnu::visibility("default")]] void reprise_begin() try {
   using namespace reprise::preload;
   process = getpid();
-  settings = read_environment(std::getenv);
+  settings = read_environment(secure_getenv);
   reprise::internal::automatic::begin(settings.options);
   if (!settings.report.empty()) rehearse_report();
   std::atexit(at_end);
 } catch (const std::exception& error) {
-  reprise::untouched_or_not_at_all("this program cannot be put under a budget", error.what());
+  reprise::untouched_or_not_at_all("this program cannot be put under a budget",
+                                   reprise::internal::printable_line(error.what()).c_str());
 }

@@ -9,13 +9,15 @@
 
 namespace reprise {
 
+// What an error says may name what comes out of files: what() is one line, with '?' for what a terminal would act on
+// (control characters, characters that change the direction of text, bytes that are not UTF-8).
 class REPRISE_EXPORT Error : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit Error(const std::string& text);
 };
 
 // Thrown for a file, a trace or a plan that contradicts itself. Names the file (if it came from one), the place and the
-// reason.
+// reason, which are here as they were given.
 class REPRISE_EXPORT BadInput : public Error {
  public:
   BadInput(std::string file, std::string place, std::string reason);

@@ -67,8 +67,9 @@ struct Library {
   // Never closed: HiGHS may keep threads of its own.
   void* open() {
     std::vector<std::string> places;
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): safe as long as nobody calls setenv, and Reprise does not.
-    if (const char* named = std::getenv("REPRISE_HIGHS")) {
+    // Null in a program with rights that its caller does not have (setuid and the like): it would load what the caller
+    // names. Safe as long as nothing calls setenv, and Reprise does not.
+    if (const char* named = secure_getenv("REPRISE_HIGHS")) {
       places.emplace_back(named);  // what the user names is meant; nothing else is tried
     } else {
       for (const char* place : {REPRISE_HIGHS_LIBRARY, "libhighs.so", "libhighs.so.1"}) {

@@ -8,6 +8,7 @@
 #include "plan/search/rebuild.h"
 #include "plan/turn.h"
 #include "reprise/trace/error.h"
+#include "trace/printable.h"
 
 namespace reprise::internal {
 namespace {
@@ -24,7 +25,7 @@ std::vector<Id> inputs_made_within(const Trace& trace, const Timeline& timeline,
 }
 
 std::string named(const Trace& trace, Id moment) {
-  return fmt::format("moment {} '{}'", moment, trace.label(moment));
+  return fmt::format("moment {} '{}'", moment, printable(trace.label(moment)));
 }
 
 // Why a moment is no layer after the one before it; empty if it is.

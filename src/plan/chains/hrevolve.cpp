@@ -13,6 +13,7 @@
 #include "plan/planners.h"
 #include "reprise/plan/revolve.h"
 #include "reprise/trace/error.h"
+#include "trace/printable.h"
 
 namespace reprise {
 using namespace internal;
@@ -505,7 +506,7 @@ HRevolveProblem problem_of(const Trace& trace, const ChainShape& chain, const Ti
     largest = std::max(largest, entry->bytes);
   }
   if (states == 0 && chain.layers.size() > 1) {
-    throw BadOption(fmt::format("planner h-revolve: tier '{}' takes none of the chain's states", disk.name));
+    throw BadOption(fmt::format("planner h-revolve: tier '{}' takes none of the chain's states", printable(disk.name)));
   }
   level.write_cost /= std::max(states, 1);
   level.read_cost /= std::max(states, 1);

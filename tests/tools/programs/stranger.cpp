@@ -1,11 +1,12 @@
 // A program that knows nothing of Reprise: trains a small network, prints every loss with all its bits, and exits with
 // the code it was given.
 //
-//   trainer CODE [thread] [unreached] [threads] [fork] [keeps]
+//   trainer CODE [thread] [unreached] [threads] [fork] [keeps] [preloads]
 //
 // thread: it trains on another thread. unreached: a part of the graph is never reached by backward. threads: every step
 // is on a new thread. fork: after half of the steps there is a child that does the rest, too, prints nothing and exits;
 // it is killed, and that is printed, if it hangs. keeps: a graph from before the first step is kept to the end.
+// preloads: it does not train, but prints its LD_PRELOAD.
 //
 // It trains on the CPU; linked with on_device.cpp, on the simulated accelerator.
 #include <sys/wait.h>
@@ -74,13 +75,19 @@ void train(bool unreached, bool threads, bool forks, bool keeps) {
 int main(int argc, char** argv) {
   at::set_num_threads(1);
   if (choose_device) choose_device();
-  bool thread = false, unreached = false, threads = false, forks = false, keeps = false;
+  bool thread = false, unreached = false, threads = false, forks = false, keeps = false, preloads = false;
   for (int i = 2; i < argc; ++i) {
     thread |= argv[i] == std::string("thread");
     unreached |= argv[i] == std::string("unreached");
     threads |= argv[i] == std::string("threads");
     forks |= argv[i] == std::string("fork");
     keeps |= argv[i] == std::string("keeps");
+    preloads |= argv[i] == std::string("preloads");
+  }
+  if (preloads) {
+    const char* const all = std::getenv("LD_PRELOAD");
+    std::cout << (all ? all : "none") << '\n';
+    return std::atoi(argv[1]);
   }
   if (thread) {
     std::thread(train, unreached, threads, forks, keeps).join();
