@@ -43,9 +43,6 @@ reprise_unity(reprise_objects)
 # The same names for each processor; and the one file that reads fmt otherwise.
 file(GLOB alone CONFIGURE_DEPENDS src/store/*_portable.cpp src/store/*_avx2.cpp src/trace/formatting.cpp)
 set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-# Of this one file only: another place compiles one file again (everything, with Makefiles).
-set_source_files_properties(src/plan/bounds/highs.cpp PROPERTIES
-  COMPILE_DEFINITIONS "REPRISE_HIGHS_LIBRARY=\"${REPRISE_HIGHS_LIBRARY}\"")
 
 # ---- the LibTorch side -----------------------------------------------------------------------------------------------
 
