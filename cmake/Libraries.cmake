@@ -23,6 +23,9 @@ list(JOIN codec_addresses ", " codec_addresses)
 configure_file(src/store/every_codec.cpp.in ${PROJECT_BINARY_DIR}/generated/store/every_codec.cpp @ONLY)
 list(APPEND reprise_sources ${codec_sources} ${PROJECT_BINARY_DIR}/generated/store/every_codec.cpp)
 
+include(PageTexts)
+list(APPEND reprise_sources ${PROJECT_BINARY_DIR}/generated/report/page_texts.cpp)
+
 # The headers of fmt, whose compiled part is in src/trace/formatting.cpp.
 add_library(reprise_fmt INTERFACE)
 add_library(Reprise::fmt ALIAS reprise_fmt)
