@@ -23,6 +23,9 @@ list(JOIN codec_addresses ", " codec_addresses)
 configure_file(src/store/every_codec.cpp.in ${PROJECT_BINARY_DIR}/generated/store/every_codec.cpp @ONLY)
 list(APPEND reprise_sources ${codec_sources} ${PROJECT_BINARY_DIR}/generated/store/every_codec.cpp)
 
+include(PageTexts)
+list(APPEND reprise_sources ${PROJECT_BINARY_DIR}/generated/report/page_texts.cpp)
+
 # The headers of fmt, whose compiled part is in src/trace/formatting.cpp.
 add_library(reprise_fmt INTERFACE)
 add_library(Reprise::fmt ALIAS reprise_fmt)
@@ -43,9 +46,6 @@ reprise_unity(reprise_objects)
 # The same names for each processor; and the one file that reads fmt otherwise.
 file(GLOB alone CONFIGURE_DEPENDS src/store/*_portable.cpp src/store/*_avx2.cpp src/trace/formatting.cpp)
 set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-# Of this one file only: another place compiles one file again (everything, with Makefiles).
-set_source_files_properties(src/plan/bounds/highs.cpp PROPERTIES
-  COMPILE_DEFINITIONS "REPRISE_HIGHS_LIBRARY=\"${REPRISE_HIGHS_LIBRARY}\"")
 
 # ---- the LibTorch side -----------------------------------------------------------------------------------------------
 

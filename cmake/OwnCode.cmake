@@ -2,6 +2,7 @@
 #
 #   function                       for                                    what it does
 #   reprise_own_code               every target                           warnings as errors, sanitizers, checks of debug builds
+#   reprise_installed_code         what is installed                      no folder of this machine in it, and hardened
 #   reprise_unity                  libraries, command, Python module      several files as one, unless REPRISE_UNITY is off
 #   reprise_unity_tests            tests                                  the same, if REPRISE_UNITY_TESTS is on (./test)
 #   reprise_hardly_sanitized       what is around the libraries           no optimization and fewer checks under sanitizers
@@ -32,6 +33,45 @@ function(reprise_own_code target)
     # For tests: everything is several times slower, and some allocations are not worth trying.
     target_compile_definitions(${target} PRIVATE REPRISE_SANITIZED=1)
   endif()
+endfunction()
+
+# What compilers and linkers offer against those who make use of a mistake. Of Reprise itself, and of builds that optimize:
+# the checks of _FORTIFY_SOURCE are made by the optimizer. What is a part of another project is compiled as that project says.
+set(hardened_compiling "")
+set(hardened_linking "")
+if(PROJECT_IS_TOP_LEVEL AND NOT REPRISE_SANITIZE)
+  include(CheckCXXCompilerFlag)
+  include(CheckCXXSourceCompiles)
+  include(CheckLinkerFlag)
+  include(CheckPIESupported)
+  check_pie_supported(LANGUAGES CXX)  # CMAKE_POSITION_INDEPENDENT_CODE then holds for linking programs, too
+  check_cxx_compiler_flag(-fstack-protector-strong REPRISE_HAS_STACK_PROTECTOR)
+  if(REPRISE_HAS_STACK_PROTECTOR)
+    list(APPEND hardened_compiling -fstack-protector-strong)
+  endif()
+  set(CMAKE_REQUIRED_FLAGS "-O1 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3")
+  check_cxx_source_compiles("#include <cstdlib>
+    #if __USE_FORTIFY_LEVEL != 3
+    #error
+    #endif
+    int main() {}" REPRISE_HAS_FORTIFY_3)
+  unset(CMAKE_REQUIRED_FLAGS)
+  list(APPEND hardened_compiling -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$<IF:$<BOOL:${REPRISE_HAS_FORTIFY_3}>,3,2>)
+  check_linker_flag(CXX -Wl,-z,relro,-z,now REPRISE_HAS_FULL_RELRO)
+  if(REPRISE_HAS_FULL_RELRO)
+    list(APPEND hardened_linking -Wl,-z,relro,-z,now)
+  endif()
+endif()
+
+# reprise_installed_code(TARGET): for the libraries, programs and modules that are installed.
+function(reprise_installed_code target)
+  target_compile_options(${target} PRIVATE
+    -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= -fmacro-prefix-map=${PROJECT_BINARY_DIR}/=  # __FILE__ in messages
+    "$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:${hardened_compiling}>")
+  target_link_options(${target} PRIVATE "$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:${hardened_linking}>")
+  # One search path for libraries, before and after it is installed. For another one, CMake would reserve room by empty entries,
+  # and the loader takes each for the current directory.
+  set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
 endfunction()
 
 # reprise_keep_types(TARGET): what a link with -flto needs to see that a name means two things, beside the usual code.
@@ -95,6 +135,7 @@ macro(reprise_library name)
   target_include_directories(${name}_objects SYSTEM PRIVATE ${XXHASH_INCLUDE_DIR})
   foreach(target IN LISTS ${name}_targets)
     reprise_own_code(${target})
+    reprise_installed_code(${target})
     reprise_keep_types(${target})
   endforeach()
 endmacro()

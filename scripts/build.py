@@ -41,8 +41,6 @@ def configure(name: str, options: tuple[str, ...], torch: LibTorch | None, prese
         known = next((line.partition("=")[2] for line in cached if line.startswith("Torch_DIR:PATH=")), "")
         if not Path(known).exists():
             settings.append("REPRISE_TORCH:BOOL=OFF")  # it is gone
-    if highs := needs.highs():
-        settings.append(f"REPRISE_HIGHS_LIBRARY:FILEPATH={highs}")
     is_new = stamp.exists() and stamp.stat().st_mtime > (ROOT / "CMakePresets.json").stat().st_mtime
     if is_new and all(setting in cached for setting in settings):
         return
@@ -77,6 +75,8 @@ def compile_targets(name: str, *targets: str) -> None:
 
 def make(name: str, targets: list[str], options: tuple[str, ...] = (), torch: LibTorch | None = None, preset: str = "") -> None:
     with needs.one_at_a_time():
+        if highs := needs.highs():
+            os.environ["REPRISE_HIGHS"] = str(highs)  # for what is run in the end: nothing that is built names a folder
         configure(name, options, torch, preset)
         compile_targets(name, *targets)
 
@@ -85,10 +85,6 @@ def make(name: str, targets: list[str], options: tuple[str, ...] = (), torch: Li
 
 MODULE = "release_python"
 MODULE_FOLDER = BUILD / MODULE / "python"  # has the package, to be imported as it is
-
-
-def python_settings() -> list[str]:
-    return [f"-DREPRISE_BUILT={BUILD}/release", f"-DREPRISE_HIGHS_LIBRARY={needs.highs() or ''}"]
 
 
 def make_release_for_python(torch: LibTorch) -> None:
@@ -104,7 +100,7 @@ def make_python_module(torch: LibTorch) -> None:
             run_logged(folder / "configure.log", [
                 "cmake", "-S", ROOT, "-B", folder, "--log-level=NOTICE", "-DCMAKE_BUILD_TYPE=Release",
                 f"-DPython_EXECUTABLE={PYTHON_HOME}/bin/python", "-DREPRISE_PYTHON=ON", "-DREPRISE_TORCH=ON",
-                "-DREPRISE_TESTS=OFF", "-DREPRISE_INSTALL=OFF", *python_settings()])
+                "-DREPRISE_TESTS=OFF", "-DREPRISE_INSTALL=OFF", f"-DREPRISE_BUILT={BUILD}/release"])
             (folder / "configured").touch()
         compile_targets(MODULE, "reprise_package")
 
@@ -120,10 +116,9 @@ def install_wheel(torch: LibTorch) -> None:
         run_logged(BUILD / "wheel.log",
                    [python, "-c", "import sys, scikit_build_core.build as b; b.build_sdist(sys.argv[1])", wheels])
         source, = wheels.glob("*.tar.gz")
-        defines = (argument for setting in python_settings() for argument in ("-C", setting.replace("-D", "cmake.define.", 1)))
         run_logged(BUILD / "wheel.log",
                    [*pip, "wheel", source, "--no-build-isolation", "--no-deps", "--wheel-dir", wheels,
-                    "-C", f"build-dir={BUILD}/wheel_build", *defines])
+                    "-C", f"build-dir={BUILD}/wheel_build", "-C", f"cmake.define.REPRISE_BUILT={BUILD}/release"])
         wheel, = wheels.glob("*.whl")
         run_logged(BUILD / "wheel.log", [*pip, "install", "--no-deps", "--force-reinstall", wheel])
 

@@ -2,6 +2,9 @@
 
 The two tables below are all there is: DEBIAN for packages of the system, PYPI for Python packages. Everything under them finds
 and installs. Nothing here writes to stdout, which belongs to the command that is run in the end.
+
+Python packages come in locked versions, whose files pip compares with the hashes in scripts/requirements (scripts/lock.py). The
+environment variable REPRISE_INSTALL chooses: no (nothing is installed), unlocked (these versions, without hashes) or yes.
 """
 
 import contextlib
@@ -20,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 VENV = ROOT / ".venv"            # Python packages for the libraries and programs in them
 PYTHON_HOME = BUILD / "python"   # where the Python package is tested: sees the LibTorch that was found
+REQUIREMENTS = ROOT / "scripts/requirements"
 NEWEST_TORCH = "2.15.0"          # what `./test newest` tries
 
 
@@ -98,6 +102,13 @@ PYPI = {
     "clang-tidy": PyPI("18.1.8", "looks for mistakes in src/", "they are not looked for"),
 }
 
+# What has a file in scripts/requirements: these packages and all that they need, with the hashes of all files of these versions.
+# LibTorch has none: which build of a version it is, for CUDA or without, is a choice of the machine's index.
+def locked_groups() -> dict[str, list[str]]:
+    single = {name: [f"{name}=={row.version}"] for name, row in PYPI.items() if name != "torch"}
+    return {**single, "python": PYTHON_PACKAGES, "companions": PYTHON_COMPANIONS}
+
+
 # Of PYTHON_HOME: what torch imports, and what builds and tests the Python package.
 PYTHON_PACKAGES = ["numpy==2.4.6", "typing_extensions==4.16.0", "sympy==1.14.0", "networkx==3.6.1", "jinja2==3.1.6",
                    "fsspec==2026.9.0", "filelock==4.2.10", "scikit-build-core==1.1.1", "pytest==9.2.0",
@@ -130,6 +141,13 @@ def one_at_a_time():
         yield
 
 
+def install_choice() -> str:
+    choice = os.environ.get("REPRISE_INSTALL") or "yes"
+    if choice not in ("yes", "no", "unlocked"):
+        raise Failure(f"REPRISE_INSTALL is '{choice}'; it can be yes, no or unlocked")
+    return choice
+
+
 def apt_get(*arguments: str) -> bool:
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     return subprocess.run(["apt-get", *arguments], env=environment, stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode == 0
@@ -138,15 +156,20 @@ def apt_get(*arguments: str) -> bool:
 def install_debian(*used_by: str) -> None:
     """Installs the missing packages of the table. Fails, with the command to type, if an indispensable one cannot be had."""
     missing = [row for row in DEBIAN if row.used_by in used_by and not row.found()]
-    can_install = os.geteuid() == 0 and shutil.which("apt-get") is not None
+    is_refused = install_choice() == "no"
+    can_install = os.geteuid() == 0 and shutil.which("apt-get") is not None and not is_refused
     needed = [row for row in missing if not row.optional]
     if needed and not can_install:
         say("these packages are missing (names as in Debian):")
         for row in needed:
             print(f"  {row.package:20} {row.purpose}", file=sys.stderr)
-        raise Failure(f"only root can install them; type:  sudo apt-get install {' '.join(row.package for row in needed)}")
+        reason = "REPRISE_INSTALL=no, so they are not installed" if is_refused else "only root can install them"
+        raise Failure(f"{reason}; type:  sudo apt-get install {' '.join(row.package for row in needed)}")
+    if missing and is_refused:
+        say(f"REPRISE_INSTALL=no, so these are done without: {' '.join(row.package for row in missing)}")
     if not missing or not can_install:
         return
+    say("as root, packages of the system are installed with apt-get (REPRISE_INSTALL=no: they are not)")
     for row in missing:
         say(f"installing {row.package}: {row.purpose}")
     if not apt_get("update", "-qq"):
@@ -176,9 +199,23 @@ def pip_install(environment: Path, log, *arguments: str, seconds: float | None =
         return False
 
 
+def locked(group: str) -> list[str]:
+    """What pip is to install for a group: exactly the packages of its file, and of each one of the files whose hashes it has."""
+    file = REQUIREMENTS / f"{group}.txt"
+    if install_choice() == "yes":
+        return ["--no-deps", "--require-hashes", "--requirement", str(file)]
+    say(f"REPRISE_INSTALL=unlocked: files of {group} are not compared with their hashes")
+    return ["--no-deps", *re.findall(r"^(\w.*?) \\$", file.read_text(), re.MULTILINE)]
+
+
 def attempt(name: str, announcement: str, install: Callable) -> bool:
     """Calls install(log). If that fails, build/NAME.log says why, and for a day it is not tried again: every call would be slow."""
     log = BUILD / f"{name}.log"
+    if install_choice() == "no":
+        say(f"REPRISE_INSTALL=no, so this is left out: {announcement}")
+        log.write_text("REPRISE_INSTALL=no: it was not installed\n")
+        os.utime(log, (0, 0))  # it is tried as soon as that is allowed
+        return False
     if log.exists() and time.time() - log.stat().st_mtime < 86400:
         return False
     say(announcement)
@@ -202,10 +239,11 @@ def installed(package: str, path: str) -> Path | None:
     return None
 
 
-def install_pypi(package: str, *options: str) -> bool:
+def install_pypi(package: str) -> bool:
     row = PYPI[package]
     announcement = f"installing {package} {row.version} into .venv: {row.purpose}"
-    if attempt(package, announcement, lambda log: pip_install(VENV, log, *options, f"{package}=={row.version}")):
+    if attempt(package, announcement, lambda log: pip_install(VENV, log, *(
+            locked(package) if package in locked_groups() else ["--no-deps", f"{package}=={row.version}"]))):
         return True
     say(f"{package} cannot be had (see build/{package}.log): {row.without}")
     return False
@@ -238,7 +276,7 @@ def tool(name: str) -> str | None:
                 if f"version {major}." in shown:
                     return candidate
         return None
-    return find() or (find() if install_pypi(name, "--no-deps") else None)
+    return find() or (find() if install_pypi(name) else None)
 
 
 # ---- LibTorch --------------------------------------------------------------------------------------------------------
@@ -283,7 +321,7 @@ def torch() -> LibTorch | None:
             say(f"LibTorch in {found.folder} is version {found.version}, which was not tried: docs/versions.md has those that were")
         return found
     # The library is in the package itself. What it depends on is for Python, except where it was built for CUDA.
-    if not install_pypi("torch", "--no-deps") or not (found := find_torch()):
+    if not install_pypi("torch") or not (found := find_torch()):
         return None
     if found.missing_libraries():
         with open(BUILD / "torch_dependencies.log", "wb") as log:
@@ -331,24 +369,26 @@ def has_python_home(found: LibTorch, companions: bool) -> bool:
     wanted = f"{found.folder} {' '.join(PYTHON_PACKAGES)}"
     with_companions = f"{wanted} {' '.join(PYTHON_COMPANIONS)}"
     present = stamp.read_text() if stamp.exists() else ""
-    if present == with_companions or (present == wanted and not companions):
-        return True
 
     def install(log) -> bool:
-        if present != wanted:
-            shutil.rmtree(PYTHON_HOME, ignore_errors=True)
-            if not pip_install(PYTHON_HOME, log, *PYTHON_PACKAGES):
-                return False
-            site = next(PYTHON_HOME.glob("lib/python3*/site-packages"))
-            (site / "torch.pth").write_text(f"{found.folder.parent}\n")
-            imported = subprocess.run([PYTHON_HOME / "bin/python", "-c", "import torch"], stdout=log, stderr=log)
-            if imported.returncode != 0:
-                return False
-            stamp.write_text(wanted)
-        if companions:
-            pip_install(PYTHON_HOME, log, *PYTHON_COMPANIONS)
-            stamp.write_text(with_companions)
+        shutil.rmtree(PYTHON_HOME, ignore_errors=True)
+        if not pip_install(PYTHON_HOME, log, *locked("python")):
+            return False
+        site = next(PYTHON_HOME.glob("lib/python3*/site-packages"))
+        (site / "torch.pth").write_text(f"{found.folder.parent}\n")
+        imported = subprocess.run([PYTHON_HOME / "bin/python", "-c", "import torch"], stdout=log, stderr=log)
+        if imported.returncode != 0:
+            return False
+        stamp.write_text(wanted)
         return True
 
-    packages = PYTHON_PACKAGES + (PYTHON_COMPANIONS if companions else [])
-    return attempt("python", f"installing {' '.join(packages)} into build/python: for the Python package", install)
+    if present not in (wanted, with_companions) and not attempt(
+            "python", f"installing {' '.join(PYTHON_PACKAGES)} into build/python: for the Python package", install):
+        return False
+    if companions and present != with_companions:
+        if attempt("companions", f"installing {' '.join(PYTHON_COMPANIONS)} into build/python: trainers and models, for tests",
+                   lambda log: pip_install(PYTHON_HOME, log, *locked("companions"))):
+            stamp.write_text(with_companions)
+        else:
+            say("trainers and models of other projects cannot be had (see build/companions.log): their tests are skipped")
+    return True

@@ -5,6 +5,7 @@
     ./run python [OPTION ...]  builds the Python package, installs it into build/python, and trains a GPT from Python
 
 What is missing is installed and built first, which is reported on stderr; stdout has the command's output and nothing else.
+REPRISE_INSTALL=no in the environment: nothing is installed.
 """
 
 import os

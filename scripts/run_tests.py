@@ -1,4 +1,4 @@
-"""./test [OPTION ...] [PART ...]: installs what is missing, builds and tests.
+"""./test [OPTION ...] [PART ...]: installs what is missing (with REPRISE_INSTALL=no nothing), builds and tests.
 
     ./test                 what to run before a commit: all parts marked * below, each with its quick share
     ./test plan chain      only these parts, and only what they need is built; ./test torch/traps is a folder of one

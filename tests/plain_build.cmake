@@ -27,11 +27,19 @@ foreach(file IN ITEMS bin/reprise share/bash-completion/completions/reprise shar
   endif()
 endforeach()
 step(${results}/static/bin/reprise --version)
+if(check_installed_files)
+  list(APPEND check_installed_files --unnamed ${work})
+  step(${check_installed_files} ${results}/static)
+endif()
 
 # The same folder, shared. The consumer has nothing but what was installed.
 step(${CMAKE_COMMAND} -S ${source} -B ${work} -D BUILD_SHARED_LIBS=ON)
 step(${CMAKE_COMMAND} --build ${work} --parallel ${jobs})
 step(${CMAKE_COMMAND} --install ${work} --prefix ${results}/shared)
+if(check_installed_files)
+  step(${files_test} build ${work})
+  step(${check_installed_files} ${results}/shared)
+endif()
 step(${CMAKE_COMMAND} -S ${source}/tests/consumer -B ${results}/consumer -G ${generator} -D CMAKE_CXX_COMPILER=${compiler}
   -D CMAKE_PREFIX_PATH=${results}/shared -D REPRISE_TORCH=OFF)
 step(${CMAKE_COMMAND} --build ${results}/consumer --target consumer --parallel ${jobs})

@@ -13,26 +13,6 @@
 namespace reprise::internal {
 namespace {
 
-constexpr std::string_view style = R"(
-  .reprise { --paper: #ffffff; --ink: #1f2328; --soft: #59636e; --grid: #d8dee4; --line: #0a63b5; --bound: #a15c00; --shade: #eef1f4; --here: #b3261e; }
-  @media screen and (prefers-color-scheme: dark) {
-    .reprise { --paper: #0d1117; --ink: #e6edf3; --soft: #9aa4af; --grid: #30363d; --line: #62b0ff; --bound: #e0a43a; --shade: #1a212a; --here: #ff8a80; }
-  }
-  .reprise .paper { fill: var(--paper); }
-  .reprise .shade { fill: var(--shade); }
-  .reprise .grid { stroke: var(--grid); stroke-width: 1; }
-  .reprise .axis { stroke: var(--soft); stroke-width: 1.5; }
-  .reprise .band { fill: var(--line); opacity: 0.16; }
-  .reprise .line { fill: none; stroke: var(--line); stroke-width: 3; stroke-linejoin: round; }
-  .reprise .bound { fill: none; stroke: var(--bound); stroke-width: 2.5; stroke-dasharray: 7 5; }
-  .reprise .floor { stroke: var(--soft); stroke-width: 2; stroke-dasharray: 2 4; }
-  .reprise .point { fill: var(--line); }
-  .reprise .knee { fill: var(--paper); stroke: var(--line); stroke-width: 4; }
-  .reprise .here { fill: var(--here); stroke: var(--paper); stroke-width: 2; }
-  .reprise text { fill: var(--soft); font: 18px system-ui, -apple-system, "Segoe UI", "Liberation Sans", "DejaVu Sans", sans-serif; }
-  .reprise .title { fill: var(--ink); font-size: 22px; font-weight: 600; }
-)";
-
 class CurveDrawing {
  public:
   // In units of the picture. Type of 18 in a picture of 640 is still 11 pixels high when the picture is 400 wide.
@@ -92,7 +72,7 @@ class CurveDrawing {
     }
     add("<title>{}: overhead against budget</title>", xml_text(title_, 200));
     add("<desc>{}</desc>", xml_text(advice(curve_), 500));
-    if (form_.standalone) add("<style>{}</style>", style);
+    if (form_.standalone) add("<style>{}</style>", curve_style());
     add(R"(<rect class="paper" width="{}" height="{}"/>)", form_.width, form_.height);
   }
 
@@ -244,10 +224,6 @@ class CurveDrawing {
 
 std::string curve_picture(const Curve& curve, std::string_view title, const CurveForm& form) {
   return CurveDrawing(curve, title, form).draw();
-}
-
-std::string_view curve_style() {
-  return style;
 }
 
 }  // namespace reprise::internal

@@ -65,18 +65,16 @@ std::string header(const PageData& data) {
 std::string to_html(const PageInput& input) {
   const PageData data = data_of(input);
   std::string page = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
-  // Said to the browser too: nothing is loaded from anywhere.
-  page +=
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src "
-      "'unsafe-inline'; script-src 'unsafe-inline'\">\n";
+  page += fmt::format("<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n", page_policy());
   page += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
   page += "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n";
-  page += fmt::format("<title>{}: memory report</title>\n<style>{}{}</style>\n</head>\n<body>\n", title_of(input),
-                      page_style(), input.curve ? curve_style() : "");
+  page += fmt::format("<title>{}: memory report</title>\n<style>{}</style>\n", title_of(input), page_style());
+  if (input.curve) page += fmt::format("<style>{}</style>\n", curve_style());
+  page += "</head>\n<body>\n";
   page += header(data) + "<main>\n" + headline(data) + memory_section(data) + curve_section(data) +
           values_section(data) + lower_section(data) + definitions() + "</main>\n";
   page += "<script type=\"application/json\" id=\"reprise-numbers\">" + page_numbers(data) + "</script>\n";
-  page += fmt::format("<script>\n{}</script>\n</body>\n</html>\n", page_script());
+  page += fmt::format("<script>{}</script>\n</body>\n</html>\n", page_script());
   return page;
 }
 

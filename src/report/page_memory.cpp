@@ -1,7 +1,7 @@
 // Memory over the step, before and after: stacked areas against the budget, on the same axes.
 //
-// Only the areas are SVG, stretched to whatever width there is; the words around them are HTML, so that they have the
-// same size on a phone and on a wide screen.
+// The areas are stretched to whatever width there is; the words around them are not, so that they have the same size on
+// a phone and on a wide screen.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,10 +44,6 @@ class MemoryPicture {
         after ? "After" : "Before");
     draw_areas(columns, after, simulation.peak);
     text_ += R"(<i class="cursor" hidden></i>)";
-    if (data_.after) {
-      add(R"(<span class="limit" style="bottom:{:.2f}%">budget {}</span>)", up(data_.plan().budget),
-          format_bytes(data_.plan().budget));
-    }
     add("</div>");
     draw_labels();
     add("</div>\n<p class=\"readout\" aria-live=\"polite\">{}</p>\n</figure>",
@@ -120,9 +116,9 @@ class MemoryPicture {
     text_ += '\n';
   }
 
-  // Per cent from the bottom, and units of the picture from its top.
-  [[nodiscard]] double up(Bytes bytes) const { return 100 * static_cast<double>(bytes) / most_bytes_; }
+  // Units of the picture from its top, and per cent.
   [[nodiscard]] double y_of(double bytes) const { return box * (1 - bytes / most_bytes_); }
+  [[nodiscard]] double percent_down(double bytes) const { return 100 * y_of(bytes) / box; }
   // Where the picture of these columns ends, as a share of the width.
   [[nodiscard]] double width_of(const Columns& columns) const {
     return plain_ > 0 ? columns.cost / plain_ / most_share_ : 1;
@@ -201,14 +197,20 @@ class MemoryPicture {
         format_bytes(at_peak(columns).of[layer]));
   }
 
+  // SVG, too, but not stretched: the page's content policy refuses positions in style attributes.
   void draw_labels() {
+    add(R"(<svg class="words-on-plot">)");
     for (const double tick : ticks_.at) {
-      add(R"(<span class="y" style="bottom:{:.2f}%">{:.6g} {}</span>)", up(static_cast<Bytes>(tick * unit_.bytes)),
-          tick, unit_.name);
+      add(R"(<text class="y" x="0" y="{:.2f}%">{:.6g} {}</text>)", percent_down(tick * unit_.bytes), tick, unit_.name);
     }
     for (const double tick : times_.at) {
-      add(R"(<span class="x" style="left:{:.2f}%">{:.6g} %</span>)", tick / most_share_, tick);
+      add(R"(<text class="x" x="{:.2f}%" y="100%">{:.6g} %</text>)", tick / most_share_, tick);
     }
+    if (data_.after) {
+      add(R"(<text class="limit" x="100%" y="{:.2f}%">budget {}</text>)",
+          percent_down(static_cast<double>(data_.plan().budget)), format_bytes(data_.plan().budget));
+    }
+    add("</svg>");
   }
 
   [[nodiscard]] std::string peak_sentence(const Columns& columns, Bytes peak, bool after) const {

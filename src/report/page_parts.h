@@ -52,6 +52,10 @@ struct PageData {
 
 [[nodiscard]] std::string_view page_style();
 [[nodiscard]] std::string_view page_script();
+// The content policy of the page: it loads nothing, and a browser accepts page_style(), curve_style() and page_script()
+// by their hashes. Anything else that is inline (another script or style element, style="...", onclick="...") is
+// refused.
+[[nodiscard]] std::string_view page_policy();
 
 // A curve of at most this many points, the ends and the knee among them.
 [[nodiscard]] Curve thinned(const Curve&, std::size_t most);

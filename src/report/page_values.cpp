@@ -16,7 +16,7 @@ constexpr std::size_t values_shown = 20, names_shown = 12;
 // Bytes times time as a share of that of all values, with a bar that is full for the largest of the table.
 std::string share_cell(double part, double largest, double whole) {
   return fmt::format(
-      R"(<td class="share" data-label="bytes × time">{}<span class="bar" style="width:{:.1f}%"></span></td>)",
+      R"(<td class="share" data-label="bytes × time">{}<svg class="bar" aria-hidden="true"><rect width="{:.1f}%" height="100%"/></svg></td>)",
       html(percent(whole > 0 ? part / whole : 0)), largest > 0 ? 100 * part / largest : 0);
 }
 

@@ -7,6 +7,8 @@ REPRISE is the command that was built. Makes pages with it and opens each in hea
 dark. Exit code 77 if there is no Chromium.
 """
 
+import base64
+import hashlib
 import html
 import json
 import os
@@ -26,13 +28,14 @@ COLLECT_ERRORS = """
 window.problems = [];
 window.addEventListener('error', (event) => problems.push('error: ' + event.message));
 window.addEventListener('unhandledrejection', (event) => problems.push('rejection: ' + event.reason));
-document.addEventListener('securitypolicyviolation', (event) => problems.push('loads ' + event.blockedURI));
+document.addEventListener('securitypolicyviolation', (event) => problems.push('refused by the policy: ' + event.effectiveDirective + ' ' + event.blockedURI));
 for (const kind of ['error', 'warn']) console[kind] = (...words) => problems.push('console: ' + words.join(' '));
 """
 
-# Runs last: looks at the page as a person would, and tells the page around it.
+# Runs when all is loaded, and what the policy refused is reported: looks at the page as a person would, and tells the page
+# around it.
 LOOK = """
-window.addEventListener('load', () => {
+window.addEventListener('load', () => setTimeout(() => {
   const root = document.documentElement;
   const visible = (element) => {
     const box = element.getBoundingClientRect();
@@ -42,7 +45,7 @@ window.addEventListener('load', () => {
     problems.push('it is ' + root.scrollWidth + ' wide in a window of ' + root.clientWidth);
   }
   const texts = [];
-  for (const element of document.querySelectorAll('svg text, .plot span, .tile dt, .tile data, .tile small, h1, h2, h3')) {
+  for (const element of document.querySelectorAll('svg text, .tile dt, .tile data, .tile small, h1, h2, h3')) {
     const box = visible(element);
     if (!box) continue;
     if (box.left < -1 || box.right > root.clientWidth + 1) problems.push('outside: ' + element.textContent);
@@ -62,9 +65,9 @@ window.addEventListener('load', () => {
     return 0.2126 * part[0] + 0.7152 * part[1] + 0.0722 * part[2];
   };
   const paper = light(getComputedStyle(document.body).backgroundColor);
-  for (const element of document.querySelectorAll('p, th, td, dt, dd, small, figcaption, .plot span, summary')) {
+  for (const element of document.querySelectorAll('p, th, td, dt, dd, small, figcaption, .plot text, summary')) {
     if (!visible(element)) continue;
-    const ink = light(getComputedStyle(element).color);
+    const ink = light(getComputedStyle(element)[element instanceof SVGElement ? 'fill' : 'color']);
     const contrast = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
     if (contrast < 4.5) problems.push('contrast ' + contrast.toFixed(1) + ': ' + element.textContent.slice(0, 40));
   }
@@ -83,7 +86,7 @@ window.addEventListener('load', () => {
   const numbers = [...document.querySelectorAll('data')].map((data) => [data.dataset.key, data.value, data.innerText]);
   const dark = matchMedia('(prefers-color-scheme: dark)').matches;
   parent.postMessage({page: name, problems, numbers, dark, paper, texts: texts.length}, '*');
-});
+}, 100));
 """
 
 HARNESS = """<!DOCTYPE html><meta charset="utf-8"><body>
@@ -174,6 +177,19 @@ def compare_with_command(name, page, planned):
     assert abs(numbers["overhead"] - planned["overhead"]) < 1e-9, name
 
 
+def check_policy(name, page):
+    """The page's policy names what is inline by its hash, and nothing is there that it refuses."""
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="(.*?)"', page).group(1)
+    problems = [f"{name}: the policy allows 'unsafe-inline'"] if "unsafe-inline" in policy else []
+    for kind, text in re.findall(r"<(script|style)>(.*?)</\1>", page, re.S):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        if not re.search(rf"{kind}-src [^;]*'sha256-{re.escape(digest)}'", policy):
+            problems.append(f"{name}: the policy does not have this {kind}: sha256-{digest}")
+    for tag in re.findall(r'<[a-z][^<>]* (?:style|on[a-z]+)="[^<>]*>', re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.S)):
+        problems.append(f"{name}: the policy refuses {tag}")
+    return problems
+
+
 def amount(text):
     """The number that a person reads: "1.50 GiB", "3.1 %", "12"."""
     number, _, unit = text.partition(" ")
@@ -185,8 +201,8 @@ def look(chromium, folder, pages, scheme):
     frames = ""
     for name, (page, _) in pages.items():
         copy = folder / f"{name}.copy.html"
-        page = page.replace("<head>", f"<head><script>{COLLECT_ERRORS}</script>", 1)
-        copy.write_text(page.replace("</body>", f"<script>{LOOK}</script></body>"))
+        # In front of the page's content policy, which refuses other scripts than the page's own.
+        copy.write_text(page.replace("<head>", f"<head><script>{COLLECT_ERRORS}{LOOK}</script>", 1))
         for width in WIDTHS:
             frames += f'<iframe name="{name} {width}" width="{width}" height="900" src="{copy.name}"></iframe>\n'
     harness = folder / "harness.html"
@@ -228,16 +244,16 @@ def check(seen, pages, scheme):
 
 def main():
     chromium = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
-    if not chromium:
-        print("SKIPPED report.browser: there is no Chromium (Debian: apt-get install chromium)")
-        return SKIPPED
     with tempfile.TemporaryDirectory(prefix="reprise-browser-") as name:
         folder = Path(name)
         pages = make_pages(sys.argv[1], folder)
         for page_name, (page, planned) in pages.items():
             compare_with_command(page_name, page, planned)
-        problems = []
-        for scheme in SCHEMES:
+        problems = [problem for page_name, (page, _) in pages.items() for problem in check_policy(page_name, page)]
+        if not chromium and not problems:
+            print("SKIPPED report.browser: there is no Chromium (Debian: apt-get install chromium)")
+            return SKIPPED
+        for scheme in SCHEMES if chromium else []:
             problems += check(look(chromium, folder, pages, scheme), pages, scheme)
     for problem in problems:
         print(problem)

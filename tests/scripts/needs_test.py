@@ -2,9 +2,13 @@
 
 import contextlib
 import io
+import os
+import re
+import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
 from pathlib import Path
 from unittest import mock
 
@@ -28,6 +32,55 @@ class Tables(unittest.TestCase):
         packages = [package.partition("==") for package in needs.PYTHON_PACKAGES + needs.PYTHON_COMPANIONS]
         imported_by_torch = {"typing_extensions", "sympy", "jinja2", "fsspec", "filelock"}
         self.assertEqual([name for name, _, _ in packages if name not in imported_by_torch and name not in page], [])
+
+
+def choosing(choice):
+    """An environment that has this REPRISE_INSTALL."""
+    return mock.patch.dict(os.environ, {"REPRISE_INSTALL": choice})
+
+
+class LockedVersions(unittest.TestCase):
+    def test_are_those_of_the_tables_and_have_hashes(self):
+        for group, packages in needs.locked_groups().items():
+            text = (needs.REQUIREMENTS / f"{group}.txt").read_text()
+            names = re.findall(r"^(\S+==[^ ]+) ", text, re.MULTILINE)
+            self.assertEqual([name for name in packages if name.replace("_", "-") not in names], [], group)
+            lines = text.replace("\\\n", " ").splitlines()
+            self.assertEqual([line for line in lines if not line.startswith("#") and "--hash=sha256:" not in line], [], group)
+
+    def test_are_one_for_what_two_groups_of_an_environment_need(self):
+        versions = {}
+        for group in ("python", "companions"):
+            for name, version in re.findall(r"^(\S+)==(\S+)", (needs.REQUIREMENTS / f"{group}.txt").read_text(), re.MULTILINE):
+                self.assertEqual(versions.setdefault(name, version), version, name)
+
+    def test_are_compared_by_pip_unless_it_is_chosen_otherwise(self):
+        with choosing(""):
+            self.assertIn("--require-hashes", needs.locked("python"))
+        with choosing("unlocked"), contextlib.redirect_stderr(io.StringIO()) as stderr:
+            arguments = needs.locked("companions")
+        self.assertEqual([argument for argument in arguments if "hash" in argument], [])
+        self.assertIn("accelerate==1.15.0", arguments)
+        self.assertIn("files of companions are not compared with their hashes", stderr.getvalue())
+        with choosing("perhaps"), self.assertRaisesRegex(needs.Failure, "'perhaps'; it can be yes, no or unlocked"):
+            needs.locked("python")
+
+    def test_refuse_another_file_of_the_same_version(self):
+        with tempfile.TemporaryDirectory() as name, mock.patch.object(needs, "REQUIREMENTS", Path(name)), choosing(""):
+            folder = Path(name)
+            with zipfile.ZipFile(folder / "thing-1.0-py3-none-any.whl", "w") as wheel:
+                wheel.writestr("thing.py", "")
+                wheel.writestr("thing-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: thing\nVersion: 1.0\n")
+                wheel.writestr("thing-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+                wheel.writestr("thing-1.0.dist-info/RECORD", "")
+            (folder / "thing.txt").write_text(f"thing==1.0 \\\n    --hash=sha256:{'0' * 64}\n")
+            with open(folder / "log", "w+") as log:
+                offline = "--no-index", "--find-links", name
+                self.assertFalse(needs.pip_install(folder / "environment", log, *offline, *needs.locked("thing")))
+                log.seek(0)
+                self.assertIn("DO NOT MATCH THE HASHES", log.read())
+            with open(folder / "log", "w") as log, choosing("unlocked"), contextlib.redirect_stderr(io.StringIO()):
+                self.assertTrue(needs.pip_install(folder / "environment", log, *offline, *needs.locked("thing")))
 
 
 class MissingPackages(unittest.TestCase):
@@ -54,6 +107,35 @@ class MissingPackages(unittest.TestCase):
         self.assertEqual(self.installed(self.row("a"), self.row("there", found=True), self.row("b", "another part")), ["a"])
         self.assertIn("reprise: installing a: a purpose\n", self.stderr)
 
+    def test_are_announced_before_root_installs_them(self):
+        self.installed(self.row("a"))
+        self.assertTrue(self.stderr.startswith("reprise: as root, packages of the system are installed with apt-get"), self.stderr)
+
+    def test_are_named_and_not_installed_if_root_refuses(self):
+        with choosing("no"):
+            self.assertEqual(self.installed(self.row("optional", optional=True)), [])
+            self.assertIn("REPRISE_INSTALL=no, so these are done without: optional\n", self.stderr)
+            with self.assertRaisesRegex(needs.Failure, "REPRISE_INSTALL=no, so .* not installed; type:  sudo apt-get install a$"):
+                self.installed(self.row("a"))
+            self.assertRegex(self.stderr, "a +a purpose")
+
+    def test_include_python_itself(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            (folder / "apt-get").write_text(f"#!/bin/sh\necho \"$@\" >> {folder}/asked\n")
+            (folder / "apt-get").chmod(0o755)
+
+            def call(choice):
+                command = ["/bin/bash", str(ROOT / "scripts/python"), "run.py"]
+                return subprocess.run(command, env={"PATH": name, "REPRISE_INSTALL": choice}, capture_output=True, text=True)
+            refused = call("no")
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn("Python 3 is missing; type:  sudo apt-get install python3", refused.stderr)
+            self.assertFalse((folder / "asked").exists())
+            if os.geteuid() == 0:
+                self.assertIn("as root, packages of the system are installed with apt-get", call("").stderr)
+                self.assertIn("install -y", (folder / "asked").read_text())
+
     def test_are_named_with_the_command_to_type_if_only_root_can_install_them(self):
         with self.assertRaisesRegex(needs.Failure, "only root can install them; type:  sudo apt-get install a$"):
             self.installed(self.row("a"), self.row("optional", optional=True), user=1000)
@@ -70,6 +152,16 @@ class MissingPackages(unittest.TestCase):
 
 
 class Attempts(unittest.TestCase):
+    def test_are_not_made_where_nothing_is_to_be_installed(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(needs, "BUILD", Path(folder)), \
+                contextlib.redirect_stderr(io.StringIO()) as stderr:
+            tries = []
+            for choice in ("no", "yes"):  # and are made as soon as they may be
+                with choosing(choice):
+                    needs.attempt("thing", "installing a thing", lambda log: tries.append(choice) or True)
+            self.assertEqual(tries, ["yes"])
+            self.assertIn("REPRISE_INSTALL=no, so this is left out: installing a thing", stderr.getvalue())
+
     def test_that_fail_leave_a_log_and_are_not_repeated_for_a_day(self):
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(needs, "BUILD", Path(folder)), \
                 contextlib.redirect_stderr(io.StringIO()):

@@ -9,10 +9,6 @@
 #include <cstdlib>
 #include <limits>
 
-#ifndef REPRISE_HIGHS_LIBRARY
-#define REPRISE_HIGHS_LIBRARY ""
-#endif
-
 namespace reprise::internal {
 namespace {
 
@@ -72,9 +68,7 @@ struct Library {
     if (const char* named = secure_getenv("REPRISE_HIGHS")) {
       places.emplace_back(named);  // what the user names is meant; nothing else is tried
     } else {
-      for (const char* place : {REPRISE_HIGHS_LIBRARY, "libhighs.so", "libhighs.so.1"}) {
-        if (*place) places.emplace_back(place);
-      }
+      places = {"libhighs.so", "libhighs.so.1"};
     }
     for (const std::string& place : places) {
       if (void* handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;

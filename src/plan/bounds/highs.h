@@ -1,9 +1,8 @@
 // Linear and mixed-integer programs, solved by HiGHS if it is there.
 //
-// HiGHS is loaded when first asked for: from the library that the environment variable REPRISE_HIGHS names (not in
-// programs that have rights their callers do not have), else from the place configured when Reprise was built, else by
-// its name. Without it `solver_available` is false and planning
-// goes on with weaker bounds.
+// HiGHS is loaded when first asked for: from the library that the environment variable REPRISE_HIGHS names (ignored in
+// programs that have rights their callers do not have), else by its name. Without it `solver_available` is false and
+// planning goes on with weaker bounds.
 //
 // HiGHS is asked to solve on one thread, and keeps what it knows by thread. But a process that was forked while another
 // thread was in it, or was loading it, has it in a state that nobody knows: there it is not available.
