@@ -89,7 +89,8 @@ class Journal {
   [[nodiscard]] const std::vector<float>& costs() const { return costs_; }
   [[nodiscard]] const std::vector<OtherBytes>& other() const { return other_; }
   [[nodiscard]] Observations take_observations();
-  [[nodiscard]] std::shared_ptr<LateCosts> take_late_costs() { return std::move(late_); }
+  // Without a moment that is not over.
+  [[nodiscard]] std::shared_ptr<LateCosts> take_late_costs();
 
  private:
   void begin(ObservedMoment);

@@ -2,6 +2,7 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/record_function.h>
+#include <c10/core/DefaultDtype.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/Exception.h>
 #include <time.h>
@@ -31,6 +32,10 @@ Time time_of_thread() {
 }
 
 thread_local bool of_a_stream = false;
+
+// A host that is further ahead waits, as that of other devices does: a thread that launches all the time would fill the
+// queue, and those who wait for their kernels behind it would wait ever longer.
+constexpr std::size_t most_kernels_ahead = 1024;
 
 class NoWarnings final : public c10::WarningHandler {
   void process(const c10::Warning&) override {}
@@ -76,11 +81,14 @@ void DeviceStream::launch(const Kernel& kernel, std::function<void()> work) {
     const Time took = time_of_thread() - begin;
     clock = std::max(clock, earliest) + rule.duration.value_or(took);
   };
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return closed_ || holds_ > 0 || tasks_.size() < most_kernels_ahead; });
   TORCH_CHECK(!closed_, "[accelerator] stream ", id.id(), " was destroyed; ", kernel.name, " cannot be launched on it");
   tasks_.push_back(std::move(task));
   ++last_;
   changed_.notify_all();
+  // Kernels of this device ask for the default type when they run. Nobody waits who leaves it as it is.
+  if (c10::get_default_dtype_as_scalartype() != at::kFloat && holds_ == 0) wait_for(lock, last_);
 }
 
 DeviceStream::Ticket DeviceStream::enqueue(Task work) {
