@@ -190,7 +190,7 @@ class CopyOfReprise {
   explicit CopyOfReprise(const std::string& folder) : folder_(folder_of_all_ / folder) {
     std::filesystem::create_directory(folder_);
     const std::filesystem::path built = std::filesystem::path(REPRISE_COMMAND).parent_path();
-    for (const char* file : {"reprise", "libreprise_preload.so", "libreprise_live.so"}) {
+    for (const char* file : {"reprise", "reprise-torch", "libreprise_preload.so", "libreprise_live.so"}) {
       std::filesystem::copy_file(built / file, folder_ / file);
     }
   }
@@ -198,6 +198,7 @@ class CopyOfReprise {
     words.insert(words.begin(), {folder_ / "reprise", "run"});
     return run_program(words);
   }
+  [[nodiscard]] Outcome doctor() const { return run_program({folder_ / "reprise", "doctor"}); }
 
  private:
   const testing::TemporaryFolder folder_of_all_;
@@ -226,6 +227,10 @@ TEST(RunPreloads, NothingFromAFolderThatLdPreloadCannotName) {
     EXPECT_EQ(library.code, 2) << folder;
     EXPECT_EQ(library.out, "");
     EXPECT_NE(library.err.find(words), std::string::npos) << library.err;
+
+    const Outcome findings = reprise.doctor();
+    EXPECT_EQ(findings.code, 1) << folder;
+    EXPECT_NE(findings.out.find(words), std::string::npos) << findings.out;
   }
 }
 

@@ -1,14 +1,16 @@
 // A program that knows nothing of Reprise: trains a small network, prints every loss with all its bits, and exits with
 // the code it was given.
 //
-//   trainer CODE [thread] [unreached] [threads] [fork] [keeps] [preloads]
+//   trainer CODE [thread] [unreached] [threads] [fork] [keeps] [preloads] [begins LIBRARY]
 //
 // thread: it trains on another thread. unreached: a part of the graph is never reached by backward. threads: every step
 // is on a new thread. fork: after half of the steps there is a child that does the rest, too, prints nothing and exits;
 // it is killed, and that is printed, if it hangs. keeps: a graph from before the first step is kept to the end.
-// preloads: it does not train, but prints its LD_PRELOAD.
+// preloads: it does not train, but prints its LD_PRELOAD. begins: nor does it then, but loads libreprise_live.so and
+// calls what libreprise_preload.so calls in it.
 //
 // It trains on the CPU; linked with on_device.cpp, on the simulated accelerator.
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <torch/torch.h>
 #include <unistd.h>
@@ -83,6 +85,13 @@ int main(int argc, char** argv) {
     forks |= argv[i] == std::string("fork");
     keeps |= argv[i] == std::string("keeps");
     preloads |= argv[i] == std::string("preloads");
+  }
+  if (argc > 3 && argv[2] == std::string("begins")) {
+    void* const live = dlopen(argv[3], RTLD_NOW | RTLD_LOCAL);
+    void* const begin = live ? dlsym(live, "reprise_begin") : nullptr;
+    if (!begin) return 1;
+    reinterpret_cast<void (*)()>(begin)();
+    return std::atoi(argv[1]);
   }
   if (preloads) {
     const char* const all = std::getenv("LD_PRELOAD");
