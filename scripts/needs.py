@@ -111,8 +111,8 @@ def locked_groups() -> dict[str, list[str]]:
 
 # Of PYTHON_HOME: what torch imports, and what builds and tests the Python package.
 PYTHON_PACKAGES = ["numpy==2.4.6", "typing_extensions==4.16.0", "sympy==1.14.0", "networkx==3.6.1", "jinja2==3.1.6",
-                   "fsspec==2026.9.0", "filelock==4.2.10", "scikit-build-core==1.1.1", "pytest==9.2.0",
-                   "pytest-xdist==3.8.0", "mypy==2.4.1"]
+                   "fsspec==2026.9.0", "filelock==4.2.10", "setuptools==84.2.1", "scikit-build-core==1.1.1",
+                   "pytest==9.2.0", "pytest-xdist==3.8.0", "mypy==2.4.1"]
 # Trainers and models of other projects, for `./test --all`. Without them, their tests are skipped.
 PYTHON_COMPANIONS = ["transformers==5.22.2", "accelerate==1.15.0", "lightning==2.6.6"]
 

@@ -18,13 +18,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Other projects, built and unpacked by other tests at the same time.
-WORK_OF_OTHER_TESTS = re.compile(r"/tests/(consumer|package)_")
+# Other projects, built and unpacked by other tests at the same time; and what Python compiles where it is installed.
+PASSED_OVER = re.compile(r"/tests/(consumer|package)_|/__pycache__/")
 
 
 def files_of(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.rglob("*"))
-            if path.is_file() and not path.is_symlink() and not WORK_OF_OTHER_TESTS.search(f"/{path.relative_to(folder)}")]
+            if path.is_file() and not path.is_symlink() and not PASSED_OVER.search(f"/{path.relative_to(folder)}")]
 
 
 def is_loaded(path: Path) -> bool:

@@ -30,7 +30,7 @@ class Tables(unittest.TestCase):
         self.assertEqual([row.package for row in needs.DEBIAN if row.package not in compiler and f"`{row.package}`" not in page], [])
         self.assertEqual([name for name in needs.PYPI if name not in page], [])
         packages = [package.partition("==") for package in needs.PYTHON_PACKAGES + needs.PYTHON_COMPANIONS]
-        imported_by_torch = {"typing_extensions", "sympy", "jinja2", "fsspec", "filelock"}
+        imported_by_torch = {"typing_extensions", "sympy", "jinja2", "fsspec", "filelock", "setuptools"}
         self.assertEqual([name for name, _, _ in packages if name not in imported_by_torch and name not in page], [])
 
 
