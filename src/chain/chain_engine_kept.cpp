@@ -217,10 +217,10 @@ bool ChainEngine::forward_resumed(Id input) {
     first_ = resumed_->gradient.value_or(layers().size());
     phase_ = Phase::backward;
     verification_.begin(states_, 0, false);
-    result_ = decode_kept(layers().size(), kept_.result());
+    result_ = decode_kept(layers().size(), "result");
   } else {
     const Id from = *kept_.states().rbegin();
-    const Id state = decode_kept(from, kept_.state(from));
+    const Id state = decode_kept(from, from);
     open(state, from, layers().size());
     require_room_to_keep(state);
     forward_part(state);
@@ -229,7 +229,16 @@ bool ChainEngine::forward_resumed(Id input) {
 }
 
 // Gradients have no known shape: whether backward can take one that was kept is for its type to say.
-Id ChainEngine::decode_kept(Id state, Array array) {
+Id ChainEngine::decode_kept(Id state, const Key& key) {
+  const Bytes known = has_known_sizes_ ? setup_.form().state_bytes(state) : 0;
+  // An array may be larger than its state, as that of a std::vector<bool> is, but not out of all proportion.
+  if (has_known_sizes_ && kept_.array_bytes(key) / 64 > known + 4096) {
+    refuse_kept(state,
+                fmt::format("it is an array of {} bytes, and by the sizes that were set or measured the state has "
+                            "{}",
+                            kept_.array_bytes(key), known));
+  }
+  Array array = kept_.get(key);
   read_ = {state, fingerprint_of_kept(array)};
   if (state == start_ && fingerprint_of(array) != kept_input_) refuse_kept(state, "it is not the input of the pass");
   Id slot = nowhere;
@@ -239,7 +248,7 @@ Id ChainEngine::decode_kept(Id state, Array array) {
     refuse_kept(state, error.what());
   }
   if (!has_known_sizes_) return slot;
-  const Bytes bytes = states_.bytes(slot), known = setup_.form().state_bytes(state);
+  const Bytes bytes = states_.bytes(slot);
   if (bytes == known) return slot;
   states_.drop(slot);
   refuse_kept(state, fmt::format("it has {} bytes, and by the sizes that were set or measured {}", bytes, known));
@@ -261,7 +270,7 @@ void ChainEngine::refuse_kept(Id state, const std::string& why) const {
 void ChainEngine::run_segment_forward() {
   const Id end = first_, from = *std::prev(kept_.states().lower_bound(end));
   const ReadState kept = read_;
-  const Id state = decode_kept(from, kept_.state(from));
+  const Id state = decode_kept(from, from);
   ran_before_ = true;
   open(state, from, end);
   require_room_to_keep(state);
@@ -276,7 +285,8 @@ void ChainEngine::run_segment_forward() {
   kept_.clear();  // what was kept since then was made of that state
   throw ChainError(fmt::format(
       "[chain] state {} as it was kept is not what forward makes of state {}, so the pass was forgotten. Has somebody "
-      "changed its files, or does forward not give the same result every time? verify(Verify::never) compares shapes only",
+      "changed its files, or does forward not give the same result every time? verify(Verify::never) compares shapes "
+      "only",
       end, from));
 }
 
