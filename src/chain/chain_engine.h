@@ -184,8 +184,10 @@ class ChainEngine {
   void run_segment_forward();
   // Makes a state of what was kept of it under this key. Throws ChainError if it cannot be one of this pass.
   [[nodiscard]] Id decode_kept(Id state, const Key&);
+  void decode_kept_gradient(Id state);
+  [[nodiscard]] Array read_kept(Id state, const Key&);
   [[nodiscard]] std::uint64_t fingerprint_of_kept(const ArrayView&) const;
-  [[noreturn]] void refuse_kept(Id state, const std::string& why) const;
+  [[noreturn]] void refuse_kept(const Key&, const std::string& why) const;
   [[nodiscard]] bool keeping() const { return kept_on_; }
 
   void require_known(bool known, const char* what) const;

@@ -470,7 +470,7 @@ TEST_F(ChangedPass, AStateThatIsFarTooLargeIsNotEvenRead) {
   chain.measure(input);
   EXPECT_TRUE(chain.resume());
   decoded = 0;
-  expect_chain_error([&] { (void)chain.forward(input); }, "it is an array of 800000 bytes");
+  expect_chain_error([&] { (void)chain.forward(input); }, "it has 800000 bytes");
   EXPECT_EQ(decoded, 0);
 }
 
@@ -508,7 +508,21 @@ TEST_F(ChangedPass, AStateOfAnotherTypeIsANamedError) {
   change(20, std::vector<float>(16, 1));
   auto chain = made();
   EXPECT_TRUE(chain.resume());
-  expect_chain_error([&] { (void)chain.forward(input); }, "state 20 in ");
+  expect_chain_error([&] { (void)chain.forward(input); }, "the value \"20\" in ");
+}
+
+TEST_F(ChangedPass, AGradientOfAnotherTypeIsANamedError) {
+  {
+    auto chain = made();
+    EXPECT_TRUE(chain.resume());
+    (void)chain.forward(input);
+    (void)chain.backward(seed);
+  }
+  change("gradient 0", std::vector<float>(16, 1));
+  auto chain = made();
+  EXPECT_TRUE(chain.resume());
+  (void)chain.forward(input);
+  expect_chain_error([&] { (void)chain.backward(seed); }, "the value \"gradient 0\" in ");
 }
 
 TEST_F(ChangedPass, ResumingDecodesNothing) {
