@@ -26,7 +26,7 @@ set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/DebianPackage.cmake)
 
 set(CPACK_SOURCE_GENERATOR TGZ)
 set(CPACK_SOURCE_PACKAGE_FILE_NAME reprise-${PROJECT_VERSION})
-set(CPACK_SOURCE_IGNORE_FILES "/[.]git(/|$)" "/build/" "/[.]venv(/|$)" "/__pycache__/" "/CMakeUserPresets[.]json$" "[.]swp$")
+set(CPACK_SOURCE_IGNORE_FILES "/[.]git(/|$)" "^${PROJECT_SOURCE_DIR}/build/" "/[.]venv(/|$)" "/__pycache__/" "/CMakeUserPresets[.]json$" "[.]swp$")
 set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_CURRENT_LIST_DIR}/SourceArchive.cmake)
 
 include(CPack)

@@ -1,6 +1,6 @@
 """Stores: arrays of numpy by key, in memory and on disk, each within a hard budget in bytes, without torch.
 
-    store = reprise.Store(memory="64MiB", disk="/tmp", codec="half")
+    store = reprise.Store(memory="64MiB", disk="scratch", codec="half")
     store.put("layer 3", activation, cost=2.5)   # rebuilding it would cost 2.5
     back = store.take("layer 3")
 """

@@ -182,10 +182,12 @@ class ChainEngine {
   void keep_seed();
   void keep_gradient(Id state);
   void run_segment_forward();
-  // Makes a state of what was kept of it. Throws ChainError if it cannot be one of this pass.
-  [[nodiscard]] Id decode_kept(Id state, Array);
+  // Makes a state of what was kept of it under this key. Throws ChainError if it cannot be one of this pass.
+  [[nodiscard]] Id decode_kept(Id state, const Key&);
+  void decode_kept_gradient(Id state);
+  [[nodiscard]] Array read_kept(Id state, const Key&);
   [[nodiscard]] std::uint64_t fingerprint_of_kept(const ArrayView&) const;
-  [[noreturn]] void refuse_kept(Id state, const std::string& why) const;
+  [[noreturn]] void refuse_kept(const Key&, const std::string& why) const;
   [[nodiscard]] bool keeping() const { return kept_on_; }
 
   void require_known(bool known, const char* what) const;
@@ -232,8 +234,8 @@ class ChainEngine {
   bool folder_is_ours_ = false;    // what the folder has is this chain's, or the caller knows of it
   std::uint64_t fingerprint_ = 0;  // the caller's
   std::optional<KeptPass::Found> resumed_;
-  std::uint64_t kept_input_ = 0;      // of a pass that was resumed: the fingerprint of its input
-  bool has_known_sizes_ = false;        // the sizes that were set or measured are those of its states
+  std::uint64_t kept_input_ = 0;  // of a pass that was resumed: the fingerprint of its input
+  bool has_known_sizes_ = false;  // the sizes that were set or measured are those of its states
   struct ReadState {
     Id state = nowhere;
     std::uint64_t fingerprint = 0;

@@ -135,7 +135,7 @@ void ChainEngine::keep_seed() {
     throw ChainError("[chain] backward begins with another gradient than the pass that is resumed: clear() forgets it");
   }
   if (!resumed_ || !resumed_->seed) kept_.put_seed(seed);
-  if (resumed_ && resumed_->gradient) states_.decode_gradient(kept_.gradient(*resumed_->gradient));
+  if (resumed_ && resumed_->gradient) decode_kept_gradient(*resumed_->gradient);
   resumed_.reset();
 }
 
@@ -217,10 +217,10 @@ bool ChainEngine::forward_resumed(Id input) {
     first_ = resumed_->gradient.value_or(layers().size());
     phase_ = Phase::backward;
     verification_.begin(states_, 0, false);
-    result_ = decode_kept(layers().size(), kept_.result());
+    result_ = decode_kept(layers().size(), "result");
   } else {
     const Id from = *kept_.states().rbegin();
-    const Id state = decode_kept(from, kept_.state(from));
+    const Id state = decode_kept(from, from);
     open(state, from, layers().size());
     require_room_to_keep(state);
     forward_part(state);
@@ -228,21 +228,44 @@ bool ChainEngine::forward_resumed(Id input) {
   return true;
 }
 
-// Gradients have no known shape: whether backward can take one that was kept is for its type to say.
-Id ChainEngine::decode_kept(Id state, Array array) {
+// Reads an array that was kept. One may be larger than its state, as that of a std::vector<bool> is, but not out of all
+// proportion.
+Array ChainEngine::read_kept(Id state, const Key& key) {
+  if (has_known_sizes_) {
+    const Bytes bytes = kept_.array_bytes(key), known = setup_.form().state_bytes(state);
+    if (bytes / 64 > known + 4096) {
+      refuse_kept(key, fmt::format("it has {} bytes, and by the sizes that were set or measured {}", bytes, known));
+    }
+  }
+  return kept_.get(key);
+}
+
+Id ChainEngine::decode_kept(Id state, const Key& key) {
+  Array array = read_kept(state, key);
   read_ = {state, fingerprint_of_kept(array)};
-  if (state == start_ && fingerprint_of(array) != kept_input_) refuse_kept(state, "it is not the input of the pass");
+  if (state == start_ && fingerprint_of(array) != kept_input_) refuse_kept(key, "it is not the input of the pass");
   Id slot = nowhere;
   try {
     slot = states_.decode(std::move(array));
   } catch (const Error& error) {
-    refuse_kept(state, error.what());
+    refuse_kept(key, error.what());
   }
   if (!has_known_sizes_) return slot;
   const Bytes bytes = states_.bytes(slot), known = setup_.form().state_bytes(state);
   if (bytes == known) return slot;
   states_.drop(slot);
-  refuse_kept(state, fmt::format("it has {} bytes, and by the sizes that were set or measured {}", bytes, known));
+  refuse_kept(key, fmt::format("it has {} bytes, and by the sizes that were set or measured {}", bytes, known));
+}
+
+// A gradient is taken to be about as large as its state. Whether backward can take it is for its type to say.
+void ChainEngine::decode_kept_gradient(Id state) {
+  const Key key = KeptPass::gradient_key(state);
+  Array array = read_kept(state, key);
+  try {
+    states_.decode_gradient(std::move(array));
+  } catch (const Error& error) {
+    refuse_kept(key, error.what());
+  }
 }
 
 // Without verification forward need not give the same bits every time, but the shape is always the same.
@@ -251,9 +274,9 @@ std::uint64_t ChainEngine::fingerprint_of_kept(const ArrayView& array) const {
   return fingerprint_of_shape(array);
 }
 
-void ChainEngine::refuse_kept(Id state, const std::string& why) const {
-  throw ChainError(fmt::format("[chain] state {} in {} is not one of this pass: {}. clear() forgets the pass", state,
-                               (tiers_.used().disk->folder / "reprise-kept").string(), why));
+void ChainEngine::refuse_kept(const Key& key, const std::string& why) const {
+  throw ChainError(fmt::format("[chain] the value \"{}\" in {} is not one of this pass: {}. clear() forgets the pass",
+                               key.text, (tiers_.used().disk->folder / "reprise-kept").string(), why));
 }
 
 // Forward once more, from the last state that was kept to where backward has come, and turns. Where backward has come
@@ -261,7 +284,7 @@ void ChainEngine::refuse_kept(Id state, const std::string& why) const {
 void ChainEngine::run_segment_forward() {
   const Id end = first_, from = *std::prev(kept_.states().lower_bound(end));
   const ReadState kept = read_;
-  const Id state = decode_kept(from, kept_.state(from));
+  const Id state = decode_kept(from, from);
   ran_before_ = true;
   open(state, from, end);
   require_room_to_keep(state);
@@ -276,7 +299,8 @@ void ChainEngine::run_segment_forward() {
   kept_.clear();  // what was kept since then was made of that state
   throw ChainError(fmt::format(
       "[chain] state {} as it was kept is not what forward makes of state {}, so the pass was forgotten. Has somebody "
-      "changed its files, or does forward not give the same result every time? verify(Verify::never) compares shapes only",
+      "changed its files, or does forward not give the same result every time? verify(Verify::never) compares shapes "
+      "only",
       end, from));
 }
 

@@ -87,8 +87,9 @@ std::optional<KeptPass::Found> KeptPass::look() const {
   const std::string first = std::to_string(found.record.first);
   if (const auto input = store.describe(first);
       input && static_cast<std::uint64_t>(input->plain_bytes) != found.record.input_bytes) {
-    throw ChainError(fmt::format("[chain] state {} in {} has {} bytes, and the input of the pass {}: clear() forgets it",
-                                 first, folder, input->plain_bytes, found.record.input_bytes));
+    throw ChainError(
+        fmt::format("[chain] state {} in {} has {} bytes, and the input of the pass {}: clear() forgets it", first,
+                    folder, input->plain_bytes, found.record.input_bytes));
   }
   found.result = store.contains("result");
   if (store.contains("seed")) {

@@ -69,9 +69,9 @@ class KeptPass {
   void put_seed(std::uint64_t fingerprint);
   // From now on only states before this one are needed.
   void put_gradient(Id state, const ArrayView&);
-  [[nodiscard]] Array state(Id state) { return store_->get(state); }
-  [[nodiscard]] Array result() { return store_->get("result"); }
-  [[nodiscard]] Array gradient(Id state) { return store_->get(gradient_key(state)); }
+  [[nodiscard]] Array get(const Key& key) { return store_->get(key); }
+  // Returns the bytes of an array as it is returned, without reading it.
+  [[nodiscard]] Bytes array_bytes(const Key& key) const { return store_->describe(key).plain_bytes; }
   // Waits until everything is safe. Throws DiskError.
   void finish();
   // Forgets everything, in the folder, too.

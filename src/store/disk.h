@@ -2,16 +2,17 @@
 //
 // They are in a folder of the store's own, reprise-store-BOOT-PID-N in the caller's folder, one file for each value and
 // one named `lock`, whose lock the store holds as long as it lives. A folder whose lock is free belongs to nobody any
-// more: its process was killed. Whoever starts next removes it. The child of a fork holds the lock, too, so that what it
-// can still read is not removed when its parent is killed; a folder of its own it makes when it has something to write.
+// more: its process was killed. Whoever starts next removes it. The child of a fork holds the lock, too, so that what
+// it can still read is not removed when its parent is killed; a folder of its own it makes when it has something to
+// write.
 //
 // Other users may be able to write to the caller's folder. So a folder of ours is opened once and used by its
-// descriptor: what somebody puts in its place afterwards is never looked at. It has to belong to the effective user, and
-// others must not be able to write to it; a link is not followed. The caller's folder is opened once as well, but may be
-// a link and belong to anyone.
+// descriptor: what somebody puts in its place afterwards is never looked at. It has to belong to the effective user,
+// and others must not be able to write to it; a link is not followed. The caller's folder is opened once as well, but
+// may be a link and belong to anyone.
 //
-// Other machines may be using the caller's folder, and a lock may be known to one machine only: that depends on how NFS,
-// SMB, FUSE or Lustre is mounted. BOOT says which run of which machine made a folder, the first digits of Linux's
+// Other machines may be using the caller's folder, and a lock may be known to one machine only: that depends on how
+// NFS, SMB, FUSE or Lustre is mounted. BOOT says which run of which machine made a folder, the first digits of Linux's
 // boot_id. On a file system that is not known to be local, only folders of the same run are removed; those that were
 // left before a restart, or by a process of another machine, stay until somebody removes them.
 //
@@ -22,8 +23,9 @@
 //
 // Files that are kept are in the folder reprise-kept of the caller's folder, with a lock of the same kind, and stay
 // when the store ends. A kept file is written under the name SERIAL.part, synced, and only then named SERIAL.value, so
-// that a file of that name is whole; then the folder is synced. It begins with "RepriseK", and a description of the value stands before the coded
-// bytes, counted and checked with them: see kept_value.h. What of two files has the larger serial number is newer.
+// that a file of that name is whole; then the folder is synced. It begins with "RepriseK", and a description of the
+// value stands before the coded bytes, counted and checked with them: see kept_value.h. What of two files has the
+// larger serial number is newer.
 #pragma once
 
 #include <atomic>

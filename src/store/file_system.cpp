@@ -155,8 +155,8 @@ class MachineFolder : public Folder {
       bool is_folder = entry->d_type == DT_DIR;
       if (entry->d_type == DT_UNKNOWN) {
         struct stat status = {};  // if it vanished since it was listed, it is no folder
-        is_folder = ::fstatat(folder_.number(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-                    S_ISDIR(status.st_mode);
+        is_folder =
+            ::fstatat(folder_.number(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
       }
       entries.push_back({name, is_folder});
     }
@@ -223,8 +223,7 @@ class MachineFolder : public Folder {
 
   std::unique_ptr<OpenFile> create(const std::string& name) override {
     const fs::path path = path_ / name;
-    return std::make_unique<MachineFile>(path,
-                                         open_at("make", name, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW));
+    return std::make_unique<MachineFile>(path, open_at("make", name, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW));
   }
 
   // A pipe is opened without waiting for another end, and refused like everything else that is no file.

@@ -21,8 +21,7 @@ std::optional<std::size_t> RoundingCodec::encode(const ArrayView& array, std::sp
 
 void RoundingCodec::check_size(std::span<const std::byte> coded, Element element, std::size_t bytes) const {
   if (!rounding(element)) refuse_coded_bytes(*this, coded, element, bytes, "it codes real numbers only");
-  require_coded_bytes(*this, coded, element, bytes,
-                      way_.coded_bytes(element, decoded_elements(*this, element, bytes)));
+  require_coded_bytes(*this, coded, element, bytes, way_.coded_bytes(element, decoded_elements(*this, element, bytes)));
 }
 
 void RoundingCodec::decode(std::span<const std::byte> coded, Element element, std::span<std::byte> out) const {

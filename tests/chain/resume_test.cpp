@@ -451,9 +451,27 @@ TEST_F(ChangedPass, AStateOfAnotherShapeIsANamedErrorWhereSizesAreKnown) {
   auto chain = made();
   chain.measure(input);
   EXPECT_TRUE(chain.resume());
-  expect_chain_error([&] { (void)chain.forward(input); }, "it has 120 bytes, and by the sizes that were set or measured 128");
+  expect_chain_error([&] { (void)chain.forward(input); },
+                     "it has 120 bytes, and by the sizes that were set or measured 128");
   chain.clear();
   EXPECT_EQ(chain.forward(input).size(), input.size());
+}
+
+TEST_F(ChangedPass, AStateThatIsFarTooLargeIsNotEvenRead) {
+  testing::HookedCodec hooked(codec("zstd"));
+  int decoded = 0;
+  hooked.decoding = [&] { ++decoded; };
+  {
+    Store store({.disk = DiskTier{.folder = folder_.path(), .keep = true}});
+    store.put(20, Numbers(100'000), PutOptions{.codec = &hooked});
+  }
+  auto chain = made();
+  chain.codec(hooked);
+  chain.measure(input);
+  EXPECT_TRUE(chain.resume());
+  decoded = 0;
+  expect_chain_error([&] { (void)chain.forward(input); }, "it has 800000 bytes");
+  EXPECT_EQ(decoded, 0);
 }
 
 // Nothing says what a state has to be, until forward makes it once more for backward.
@@ -462,7 +480,8 @@ TEST_F(ChangedPass, AStateThatForwardDoesNotMakeIsANamedErrorInBackward) {
   auto chain = made();
   EXPECT_TRUE(chain.resume());
   (void)chain.forward(input);
-  expect_chain_error([&] { (void)chain.backward(seed); }, "state 20 as it was kept is not what forward makes of state 15");
+  expect_chain_error([&] { (void)chain.backward(seed); },
+                     "state 20 as it was kept is not what forward makes of state 15");
   EXPECT_FALSE(chain.resume()) << "gradients were kept that came from it";
 }
 
@@ -489,7 +508,21 @@ TEST_F(ChangedPass, AStateOfAnotherTypeIsANamedError) {
   change(20, std::vector<float>(16, 1));
   auto chain = made();
   EXPECT_TRUE(chain.resume());
-  expect_chain_error([&] { (void)chain.forward(input); }, "state 20 in ");
+  expect_chain_error([&] { (void)chain.forward(input); }, "the value \"20\" in ");
+}
+
+TEST_F(ChangedPass, AGradientOfAnotherTypeIsANamedError) {
+  {
+    auto chain = made();
+    EXPECT_TRUE(chain.resume());
+    (void)chain.forward(input);
+    (void)chain.backward(seed);
+  }
+  change("gradient 0", std::vector<float>(16, 1));
+  auto chain = made();
+  EXPECT_TRUE(chain.resume());
+  (void)chain.forward(input);
+  expect_chain_error([&] { (void)chain.backward(seed); }, "the value \"gradient 0\" in ");
 }
 
 TEST_F(ChangedPass, ResumingDecodesNothing) {

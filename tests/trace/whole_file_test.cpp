@@ -110,11 +110,12 @@ TEST(SmallFile, IsARegularFileOfAtMostSoManyBytesAndNoLink) {
   fs::create_symlink("small", folder / "link");
   EXPECT_NE(error_of([&] { (void)read_small_file(folder / "link", 5); }).find("cannot be read"), std::string::npos);
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  const int code = reprise::testing::code_of(reprise::testing::start_child([&] {
-                                               const auto read = [&] { (void)read_small_file(folder / "pipe", 5); };
-                                               return error_of(read).find("no regular file") != std::string::npos ? 0 : 1;
-                                             }),
-                                             10);
+  const int code =
+      reprise::testing::code_of(reprise::testing::start_child([&] {
+                                  const auto read = [&] { (void)read_small_file(folder / "pipe", 5); };
+                                  return error_of(read).find("no regular file") != std::string::npos ? 0 : 1;
+                                }),
+                                10);
   EXPECT_EQ(code, 0);
 }
 

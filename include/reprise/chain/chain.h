@@ -111,6 +111,12 @@ class Chain : public AnyChain {
   // there, and `backward` goes on from the last gradient. They end with the same bits, whatever the schedule is now.
   // What was done since the last state or gradient is done again. A pass that is over stays until the next one begins.
   //
+  // The folder is trusted: what is in it goes into closures and into the result. It has to belong to this user, and
+  // others must not be able to write to it (see DiskTier). A state there of a type that the closures cannot take, of
+  // another size where sizes were set or measured, and an input that is not that of the pass are ChainErrors. So is, in
+  // backward, a state that forward does not make once more; then the pass is forgotten. Nothing can be said about the
+  // result and about gradients, and about a state that a forward closure is given before.
+  //
   // Every file is read and checked first. Throws DiskError with the name of a file that is damaged or no store's, and
   // ChainError if the pass is one of another chain: of another number of layers or other numbers, or with another
   // fingerprint, a number of the caller's for everything else that matters, such as parameters. `forward` then throws

@@ -1,6 +1,6 @@
 // A store keeps values by key, in memory and on disk, each within a hard budget in bytes.
 //
-//   Store store({.memory = 64 << 20, .disk = DiskTier{.folder = "/tmp", .budget = 1 << 30}});
+//   Store store({.memory = 64 << 20, .disk = DiskTier{.folder = "scratch", .budget = 1 << 30}});
 //   store.put("layer 3", activation, 2.5);  // rebuilding it would cost 2.5
 //   const Array back = store.take("layer 3");
 //
@@ -96,6 +96,11 @@ enum class TierKind : std::uint8_t { memory, disk };
 
 // ---- options --------------------------------------------------------------------------------------------------------
 
+// Files are for this user only (mode 0600, in folders of mode 0700) and are not encrypted. `folder` itself may be a
+// link and belong to anyone, /tmp for example; what the store makes in it has to belong to the effective user and must
+// not be writable by others, or it is not used. After SIGKILL or a power failure the files stay until the next store is
+// made in `folder`. On a file system that several machines can use (NFS, SMB, FUSE, Lustre and all that is not known to
+// be local), that store removes them only if the same machine made them and was not restarted since.
 struct DiskTier {
   std::filesystem::path folder =
       {};  // has to be given and to exist; the store makes a folder of its own in it and removes it at the end
@@ -105,6 +110,10 @@ struct DiskTier {
   // disk: offload() and wait() see to that, and so does the end of the store, as far as writing succeeds. A kept file
   // is larger by a description of the value, and it stays when the value is prefetched. Values that were coded by a
   // codec of the caller's are found again if the store is made with that codec.
+  //
+  // What is in reprise-kept is trusted: checksums tell what is damaged, and not what somebody has written on purpose. A
+  // folder or a file there that is a link, belongs to another user or can be written by others is a DiskError. Where
+  // locks are known to one machine only, it is for the caller to use the folder from one machine at a time.
   bool keep = false;
 };
 

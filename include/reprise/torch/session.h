@@ -80,8 +80,8 @@ constexpr Bytes operator""_GiB(unsigned long long n) {
 // A disk below the memory of a session. When nothing else can go, gradients of parameters wait there until backward is
 // over; until then the parameters have none.
 struct SessionDisk {
-  // Has to exist; a folder on a local disk. The session makes a folder of its own in it, removes it at the end, and
-  // removes what sessions of killed processes left there. Empty: no disk.
+  // Has to exist; a folder on a local disk. The session makes a folder of its own in it, for this user only, removes it
+  // at the end, and removes what sessions of killed processes left there: see DiskTier. Empty: no disk.
   std::filesystem::path folder = {};
   // The most bytes of all files together. Negative: BadOption.
   Bytes bytes = largest_bytes;
