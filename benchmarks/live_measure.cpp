@@ -5,7 +5,7 @@
 
 #include "bench_live.h"
 #include "reprise/trace/amount.h"
-#include "torch/meter.h"
+#include "torch/memory/meter.h"
 #include "training_place.h"
 #include "training_sides.h"
 

@@ -7,8 +7,8 @@
 
 #include "bench_live.h"
 #include "reprise/trace/amount.h"
-#include "torch/clock.h"
-#include "torch/meter.h"
+#include "torch/libtorch/clock.h"
+#include "torch/memory/meter.h"
 #include "training_run.h"
 
 namespace reprise::benchmarks {

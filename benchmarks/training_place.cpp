@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "reprise/trace/error.h"
-#include "torch/libtorch.h"
-#include "torch/process.h"
+#include "torch/libtorch/libtorch.h"
+#include "torch/memory/place.h"
 
 namespace reprise::benchmarks {
 using namespace internal;
@@ -33,7 +33,7 @@ c10::Event now_there() {
 void train_on(const std::string& device) {
   if (device == "cpu") return;
   if (!offered.first || device != offered.first) throw BadOption("[bench] this program has no device '" + device + "'");
-  chosen = &process().places().at(offered.second().str());
+  chosen = &Places::of_process().at(offered.second().str());
 }
 
 void offer_device(const char* name, TakeDevice take) {
@@ -41,7 +41,7 @@ void offer_device(const char* name, TakeDevice take) {
 }
 
 const Place& place_of_training() {
-  return chosen ? *chosen : process().places().cpu();
+  return chosen ? *chosen : Places::of_process().cpu();
 }
 
 TrainingClock::TrainingClock() {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "reprise/torch/session.h"
-#include "torch/place.h"
+#include "torch/memory/place.h"
 
 namespace reprise::benchmarks {
 

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "reprise/trace/error.h"
-#include "torch/clock.h"
-#include "torch/libtorch.h"
-#include "torch/meter.h"
+#include "torch/libtorch/clock.h"
+#include "torch/libtorch/libtorch.h"
+#include "torch/memory/meter.h"
 #include "training_place.h"
 
 namespace reprise::benchmarks {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "reprise/trace/error.h"
-#include "torch/meter.h"
+#include "torch/memory/meter.h"
 #include "training_place.h"
 
 namespace reprise::benchmarks {

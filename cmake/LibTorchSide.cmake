@@ -59,7 +59,7 @@ endif()
 
 # Whether it has CUDA, by its files; and the headers of CUDA's runtime, which its own include: from packages beside it, or
 # from CUDA's own installation. There is no need for a compiler or a library of CUDA's. libtorch_cuda is what
-# src/torch/place_cuda.cpp is told.
+# src/torch/memory/place_cuda.cpp is told.
 set(libtorch_cuda REPRISE_NO_CUDA)
 if(EXISTS ${libtorch_folder}/lib/libc10_cuda.so AND EXISTS ${libtorch_folder}/include/c10/cuda/CUDACachingAllocator.h)
   file(GLOB beside_libtorch ${libtorch_folder}/../nvidia/*/include)
@@ -105,7 +105,7 @@ function(reprise_training_code target)
     add_library(reprise_training_headers OBJECT ${PROJECT_BINARY_DIR}/generated/training_headers.cpp)
     target_include_directories(reprise_training_headers PRIVATE ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(reprise_training_headers PRIVATE Reprise::libtorch)
-    set(headers <torch/torch.h> <torch/precompiled.h>)
+    set(headers <torch/torch.h> <torch/libtorch/precompiled.h>)
     if(TARGET GTest::gtest)
       target_link_libraries(reprise_training_headers PRIVATE GTest::gtest)
       list(PREPEND headers <gtest/gtest.h>)

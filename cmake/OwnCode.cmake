@@ -24,7 +24,7 @@ function(reprise_own_code target)
 
   # The standard library's own checks: an index out of range ends the program instead of reading what is there.
   target_compile_definitions(${target} PRIVATE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
-  # The order of locks (src/torch/arbiter.h); NDEBUG says nothing here, as LibTorch's headers want it always.
+  # The order of locks (src/torch/memory/arbiter.h); NDEBUG says nothing here, as LibTorch's headers want it always.
   target_compile_definitions(${target} PRIVATE $<$<CONFIG:Debug>:REPRISE_CHECK_LOCKS>)
   if(REPRISE_SANITIZE)
     set(flags -fsanitize=${REPRISE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

@@ -81,7 +81,7 @@ wrong, and nothing grows without a bound.
   steps are open, the smaller budget holds, and each follows a plan for its share of it.
 - **Locks of others** (a generator's, Python's, or a pool's that the deleter of a tensor's memory
   takes) may be held around any call of LibTorch: Reprise never waits for one while it holds its
-  own. `src/torch/arbiter.h` states the order, and debug builds check it.
+  own. `src/torch/memory/arbiter.h` states the order, and debug builds check it.
 - **Forward here, backward there**: graphs that are freed on other threads, threads that end with
   graphs or steps, a thread for each step.
 - **Hooks and functions of the user's** may write buffers in backward, also through `data()`: the
@@ -173,7 +173,7 @@ def page(programs: list[str]) -> str:
     suites = tests_of(programs)
     text = INTRODUCTION
     listed = set()
-    for file in sorted((ROOT / "tests/torch").glob("*_traps_test.cpp")):
+    for file in sorted((ROOT / "tests/torch/traps").glob("*_traps_test.cpp")):
         columns = [*REGIMES.values(), "on a device"]
         text += f"\n## {comment_of(file)}\n\n| | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}\n"
         for name, cpu_only in traps_of(file).items():
@@ -186,10 +186,8 @@ def page(programs: list[str]) -> str:
         sys.exit(f"these traps are in no file that was looked at: {', '.join(sorted(missing))}")
     text += "\n# Other tests\n"
     for name in OTHERS:
-        file = ROOT / f"tests/torch/{name}_test.cpp"
-        tests = re.findall(r"^TEST\w*\((\w+),\s*(\w+)\)", file.read_text(), re.MULTILINE) if file.exists() else []
-        if not tests:
-            continue
+        file = next((ROOT / "tests/torch").glob(f"*/{name}_test.cpp"))
+        tests = re.findall(r"^TEST\w*\((\w+),\s*(\w+)\)", file.read_text(), re.MULTILINE)
         text += f"\n## {comment_of(file)}\n\n"
         text += "".join(f"- {words(suite)}: {words(test)[0].lower() + words(test)[1:]}\n" for suite, test in tests if not test.startswith("DISABLED_"))
     return text + "\n" + REMAINS

@@ -1,6 +1,6 @@
 """Operators of LibTorch that leave a part of what they make unwritten: found by running all of them.
 
-    unwritten.py                        sweeps, and writes src/torch/unwritten.inc and docs/unwritten.md
+    unwritten.py                        sweeps, and writes src/torch/recipes/unwritten.inc and docs/unwritten.md
     unwritten.py --check [NAME...]      fails unless what the table says about these operators is found again, with the
                                         samples of unwritten_samples.py: in seconds; without names for all in the table
     unwritten.py --only NAME...         sweeps these entries of PyTorch's operator database, and prints what it finds;
@@ -42,7 +42,7 @@ except ImportError as error:
 from unwritten_sweep import MOST_CALLS, Sweep, replayable_operators, schema_of
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLE = ROOT / "src/torch/unwritten.inc"
+TABLE = ROOT / "src/torch/recipes/unwritten.inc"
 PAGE = ROOT / "docs/unwritten.md"
 VERSION = torch.__version__.split("+")[0]
 
@@ -95,7 +95,7 @@ def page(sweep) -> str:
 Written by `scripts/unwritten.py` with LibTorch {VERSION}; the tool says how it finds them. These operators leave
 elements unwritten: of a result, so that nothing of it is compared when it is rebuilt; or of an argument in their
 variant with `out`, which then keeps what was there. Some compute with what they find in fresh memory, so that their
-results are kept. What operators of others leave unwritten is found while training: `src/torch/unwritten.h` says how.
+results are kept. What operators of others leave unwritten is found while training: `src/torch/recipes/unwritten.h` says how.
 
 | operator | what has unwritten elements |
 |---|---|

@@ -14,10 +14,10 @@ from torch.utils._pytree import tree_flatten, tree_map
 MOST_CALLS = 80  # that are looked at, of one overload
 MOST_BYTES = 64 << 20  # of the tensors of a call that is looked at
 
-# In-place operators whose result does not depend on the old contents: those of src/torch/operators.cpp.
+# In-place operators whose result does not depend on the old contents: those of src/torch/recipes/operators.cpp.
 OVERWRITE = {"fill_", "zero_", "copy_", "bernoulli_", "normal_", "uniform_", "random_", "exponential_", "log_normal_",
              "cauchy_", "geometric_"}
-# What src/torch/operators.cpp does not record: contents that nobody has defined yet, or that are always the same.
+# What src/torch/recipes/operators.cpp does not record: contents that nobody has defined yet, or that are always the same.
 NOT_RECORDED = re.compile(r"aten::(empty|new_empty|resize|_resize_output|set_?(\.|$)|(zeros|ones|full)_like|"
                           r"new_(zeros|ones|full))")
 

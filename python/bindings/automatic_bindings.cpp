@@ -8,7 +8,7 @@
 #include "bindings_of.h"
 #include "dicts.h"
 #include "reprise/report/summary.h"
-#include "torch/automatic.h"
+#include "torch/hooks/automatic.h"
 
 namespace py = pybind11;
 

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "bindings_of.h"
-#include "torch/compiled.h"
-#include "torch/error_door.h"
+#include "torch/hooks/compiled.h"
+#include "torch/libtorch/error_door.h"
 
 namespace py = pybind11;
 

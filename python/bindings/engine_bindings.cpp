@@ -1,7 +1,7 @@
 // Backward as Python runs it, and waiting with and without the interpreter's lock.
 #include "bindings_of.h"
-#include "torch/arbiter.h"
-#include "torch/backward.h"
+#include "torch/hooks/backward.h"
+#include "torch/memory/arbiter.h"
 
 namespace py = pybind11;
 

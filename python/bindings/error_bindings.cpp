@@ -17,7 +17,7 @@
 #include "reprise/chain/statistics.h"
 #include "reprise/store/store.h"
 #include "reprise/torch/errors.h"
-#include "torch/error_door.h"
+#include "torch/libtorch/error_door.h"
 
 namespace py = pybind11;
 

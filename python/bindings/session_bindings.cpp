@@ -19,15 +19,14 @@
 #include "reprise/torch/largest.h"
 #include "reprise/torch/session.h"
 #include "reprise/torch/session_report.h"
-#include "torch/arbiter.h"
-#include "torch/find_largest.h"
-#include "torch/measure_in_copy.h"
-#include "torch/meter.h"
-#include "torch/place.h"
-#include "torch/planning.h"
-#include "torch/process.h"
-#include "torch/run_step.h"
-#include "torch/session_state.h"
+#include "torch/api/find_largest.h"
+#include "torch/api/measure_in_copy.h"
+#include "torch/api/run_step.h"
+#include "torch/memory/arbiter.h"
+#include "torch/memory/meter.h"
+#include "torch/memory/place.h"
+#include "torch/plans/planning.h"
+#include "torch/session/session_state.h"
 
 namespace py = pybind11;
 
@@ -131,7 +130,7 @@ void wait_for_plan(PythonSession&) {
   while (true) {
     {
       const py::gil_scoped_release no_interpreter;
-      if (internal::process().planning().wait(std::chrono::milliseconds(50))) return;
+      if (internal::Planning::of_process().wait(std::chrono::milliseconds(50))) return;
     }
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
   }

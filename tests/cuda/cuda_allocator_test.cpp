@@ -1,5 +1,5 @@
 // The allocator in front of CUDA's: what it counts, and what it says.
-#include "torch/libtorch_versions.h"
+#include "torch/libtorch/libtorch_versions.h"
 #if REPRISE_CUDA_ALLOCATOR_IS_KNOWN  // else LibTorch's class may not have what is asked of it here
 
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -8,8 +8,7 @@
 
 #include "cuda/cuda_training.h"
 #include "cuda/stub_driver.h"
-#include "torch/place.h"
-#include "torch/process.h"
+#include "torch/memory/place.h"
 
 namespace reprise::testing {
 using namespace internal;
@@ -25,7 +24,7 @@ class CudaAllocator : public ::testing::Test {
   }
   static at::Tensor bytes(std::int64_t count) { return at::empty({count}, at::TensorOptions(cuda()).dtype(at::kByte)); }
 
-  const Place& place = process().places().at("cuda:0");
+  const Place& place = Places::of_process().at("cuda:0");
   Meter& meter = place.meter();
   const Bytes before = meter.live();
 };

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "torch/libtorch_versions.h"
+#include "torch/libtorch/libtorch_versions.h"
 
 int main(int count, char** arguments) {
   if constexpr (!REPRISE_CUDA_ALLOCATOR_IS_KNOWN) {

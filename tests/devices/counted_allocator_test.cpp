@@ -1,5 +1,5 @@
 // The allocator in front of an accelerator's: what it counts.
-#include "torch/counted_allocator.h"
+#include "torch/memory/counted_allocator.h"
 
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -9,8 +9,7 @@
 
 #include "accelerator/accelerator.h"
 #include "devices/device_training.h"
-#include "torch/place.h"
-#include "torch/process.h"
+#include "torch/memory/place.h"
 
 namespace reprise::testing {
 using namespace internal;
@@ -33,13 +32,13 @@ class CountedAllocatorTest : public ::testing::Test {
     c10::impl::VirtualGuardImpl(accelerator::type).recordDataPtrOnStream(tensor.storage().data_ptr(), other);
   }
 
-  const Place& place = process().places().at(device().str());
+  const Place& place = Places::of_process().at(device().str());
   Meter& meter = place.meter();
   const Bytes before = meter.live();
 };
 
 TEST_F(CountedAllocatorTest, CountsUnitsOf512BytesOfOneDevice) {
-  const Place& other = process().places().at(c10::Device(accelerator::type, 1).str());
+  const Place& other = Places::of_process().at(c10::Device(accelerator::type, 1).str());
   const Bytes there = other.meter().live();
   {
     const at::Tensor one = bytes(1), two = bytes(513);

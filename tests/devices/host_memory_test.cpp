@@ -8,7 +8,7 @@
 
 #include "accelerator/accelerator.h"
 #include "devices/device_training.h"
-#include "torch/meter.h"
+#include "torch/memory/meter.h"
 
 namespace reprise::testing {
 namespace {

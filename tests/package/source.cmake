@@ -10,7 +10,7 @@ file(ARCHIVE_EXTRACT INPUT ${work}/archive/reprise-${version}.tar.gz DESTINATION
 set(source ${work}/reprise-${version})
 
 foreach(file IN ITEMS run test bench CMakeLists.txt CMakePresets.json README.md LICENSE scripts/needs.py .clang-format
-    include/reprise/reprise.h src/torch/session.cpp tests/package/source.cmake)
+    include/reprise/reprise.h src/torch/api/session.cpp tests/package/source.cmake)
   if(NOT EXISTS ${source}/${file})
     message(FATAL_ERROR "the archive does not have ${file}. It has what git knows: was it added?")
   endif()

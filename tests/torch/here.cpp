@@ -6,8 +6,8 @@
 #include <c10/core/AutogradState.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include "torch/libtorch.h"
-#include "torch/process.h"
+#include "torch/libtorch/libtorch.h"
+#include "torch/memory/place.h"
 
 namespace reprise::testing {
 using namespace internal;
@@ -35,7 +35,7 @@ void here_is(TakePlace take) {
 }
 
 const Place& here() {
-  static const Place& place = take_place ? process().places().at(take_place().str()) : process().places().cpu();
+  static const Place& place = take_place ? Places::of_process().at(take_place().str()) : Places::of_process().cpu();
   return place;
 }
 

@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "reprise/torch/session.h"
-#include "torch/place.h"
+#include "torch/memory/place.h"
 
 namespace reprise::testing {
 

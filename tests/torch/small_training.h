@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "reprise/torch/session.h"
-#include "torch/trap.h"
+#include "torch/traps/trap.h"
 
 namespace reprise::testing {
 

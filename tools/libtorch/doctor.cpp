@@ -9,8 +9,8 @@
 #include "libtorch/training_text.h"
 #include "reprise/torch/session.h"
 #include "reprise/trace/amount.h"
-#include "torch/meter.h"
-#include "torch/running_libtorch.h"
+#include "torch/libtorch/running_libtorch.h"
+#include "torch/memory/meter.h"
 
 namespace reprise::tools {
 using namespace internal;

@@ -7,7 +7,7 @@
 
 #include <utility>
 
-#include "torch/libtorch_versions.h"
+#include "torch/libtorch/libtorch_versions.h"
 
 namespace reprise::tools {
 namespace {

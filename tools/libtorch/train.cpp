@@ -12,7 +12,7 @@
 #include "reprise/torch/session_report.h"
 #include "reprise/trace/amount.h"
 #include "reprise/trace/files.h"
-#include "torch/meter.h"
+#include "torch/memory/meter.h"
 #include "train_text.h"
 
 namespace reprise::tools {

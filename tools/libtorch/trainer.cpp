@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 #include "reprise/trace/error.h"
-#include "torch/meter.h"
+#include "torch/memory/meter.h"
 #include "trace/whole_file.h"
 
 namespace reprise::tools {

@@ -14,8 +14,8 @@
 #include "reprise/plan/planner.h"
 #include "reprise/report/page.h"
 #include "reprise/trace/files.h"
-#include "torch/automatic.h"
-#include "torch/running_libtorch.h"
+#include "torch/hooks/automatic.h"
+#include "torch/libtorch/running_libtorch.h"
 #include "trace/printable.h"
 
 namespace reprise::preload {

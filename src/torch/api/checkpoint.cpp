@@ -1,0 +1,83 @@
+#include "reprise/torch/checkpoint.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <exception>
+
+#include "torch/api/installed.h"
+#include "torch/evict/writes.h"
+#include "torch/hooks/recorder.h"
+#include "torch/memory/arbiter.h"
+#include "torch/session/site.h"
+#include "torch/session/thread_state.h"
+#include "torch/values/regions.h"
+
+namespace reprise {
+using namespace internal;
+namespace {
+
+// Whether the values of this thread's operators are forgotten and replayed by a recording that is there already: that
+// of a session with a budget or a plan, or of a region around this one.
+bool is_recorded_for_replay(ThreadState& here) {
+  if (!here.source) return false;
+  begin_period_if_over();
+  if (!here.recording) return false;
+  const Arbiter lock;
+  return here.recording->values().may_forget() || here.recording->plan();
+}
+
+}  // namespace
+
+// What a region found and leaves behind.
+struct internal::RegionBefore {
+  std::shared_ptr<Site> site;  // of a recording of its own; nullptr: it has none
+  std::shared_ptr<Source> source;
+  std::shared_ptr<Recording> recording;
+  bool watched = false;
+  int exceptions = 0;
+  Bytes forgotten = 0;
+};
+
+CheckpointSite::CheckpointSite() : site_(std::make_shared<Site>()) {
+  need_installed();
+}
+CheckpointSite::~CheckpointSite() = default;
+
+CheckpointRegion::CheckpointRegion(CheckpointSite& site) {
+  ThreadState& here = this_thread();
+  if (!at::GradMode::is_enabled() || writes::operators_under_way() > 0) return;
+  before_ = std::make_unique<RegionBefore>();
+  before_->forgotten = regions().forgotten;
+  if (!is_recorded_for_replay(here)) {
+    site.site_->look_for_places();
+    before_->site = site.site_;
+    before_->exceptions = std::uncaught_exceptions();
+    before_->watched = here.operators.has_value();
+    before_->source = std::exchange(here.source, site.site_);
+    before_->recording = std::move(here.recording);
+    const Arbiter lock;
+    here.recording = site.site_->begin_period();
+  }
+  watch_operators(Watch::on);
+  ++regions().open;
+}
+
+CheckpointRegion::~CheckpointRegion() {
+  if (!before_) return;
+  --regions().open;
+  if (!before_->site) return;
+  ThreadState& here = this_thread();
+  const std::shared_ptr<Recording> own = std::move(here.recording);
+  here.recording = std::move(before_->recording);
+  here.source = std::move(before_->source);
+  watch_operators(before_->watched ? Watch::on : Watch::off);
+  const bool thrown = std::uncaught_exceptions() > before_->exceptions;
+  const Arbiter lock;
+  if (own && !thrown) before_->site->end_region(*own);
+}
+
+Bytes CheckpointRegion::forgotten() const {
+  return before_ ? regions().forgotten - before_->forgotten : 0;
+}
+
+}  // namespace reprise

@@ -1,0 +1,13 @@
+// How a step is measured, whoever makes the copy of the process.
+#pragma once
+
+#include <functional>
+
+#include "reprise/torch/measurement.h"
+#include "torch/api/copy_of_process.h"
+
+namespace reprise::internal {
+
+[[nodiscard]] Measurement measure_in_copy(const std::function<void()>& train, const MakeCopy&);
+
+}  // namespace reprise::internal

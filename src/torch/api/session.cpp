@@ -1,0 +1,161 @@
+#include "reprise/torch/session.h"
+
+#include <torch/nn/module.h>
+
+#include <algorithm>
+#include <string>
+
+#include "torch/api/installed.h"
+#include "torch/evict/writes.h"
+#include "torch/hooks/steps.h"
+#include "torch/memory/arbiter.h"
+#include "torch/memory/memory.h"
+#include "torch/memory/meter.h"
+#include "torch/memory/place.h"
+#include "torch/plans/plan_folder.h"
+#include "torch/plans/planning.h"
+#include "torch/session/thread_state.h"
+
+namespace reprise {
+using namespace internal;
+
+// A section by which `reprise run` sees that a program has Reprise linked in.
+[[gnu::used, gnu::section("reprise_linked")]] constinit const char linked_into_this_program = 1;
+
+// ---- step ----------------------------------------------------------------------------------------------------------
+
+Step::Step(std::shared_ptr<SessionState> state) : state_(std::move(state)) {}
+Step::Step(Step&&) noexcept = default;
+Step& Step::operator=(Step&& other) noexcept {
+  if (this != &other) {
+    close();
+    state_ = std::move(other.state_);
+  }
+  return *this;
+}
+Step::~Step() {
+  close();
+}
+void Step::close() noexcept {
+  if (const auto state = std::move(state_)) close_step(*state);
+}
+
+Bytes fraction_of_memory(double share) {
+  return fraction_of_memory(share, "/");
+}
+
+// ---- session -------------------------------------------------------------------------------------------------------
+
+Session::Session(SessionOptions options) {
+  need_installed();
+  const auto places = places_of(options);
+  for (const auto& [place, budget] : places) check_budget(*place, budget);
+  if (!options.disk.folder.empty() &&
+      std::none_of(places.begin(), places.end(), [](const auto& one) { return one.place->is_cpu(); })) {
+    throw BadOption("[session] option disk: values on " + places.front().place->name() +
+                    " cannot go to a disk. Only those of the CPU can, and it is no place of this session");
+  }
+  if (options.planning_time.count() < 0) {
+    throw BadOption("[session] option planning_time is " + std::to_string(options.planning_time.count()) +
+                    " ms: it must not be negative");
+  }
+  if (!(options.planning_share >= 0)) {
+    throw BadOption("[session] option planning_share is " + std::to_string(options.planning_share) +
+                    ": it must be a number that is not negative");
+  }
+  if (options.disk.bytes < 0) {
+    throw BadOption("[session] option disk.bytes is " + std::to_string(options.disk.bytes) +
+                    ": it must not be negative");
+  }
+  check_host(options);
+  if (!options.plans.empty()) require_plan_folder(options.plans);
+  meter::keep_heap();
+  Planning::of_process().prepare();
+  state_ = std::make_shared<SessionState>(std::move(options));
+}
+Session::~Session() {
+  if (state_) state_->give_up_planning();
+}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&& other) noexcept {
+  if (state_ && this != &other) state_->give_up_planning();
+  state_ = std::move(other.state_);
+  return *this;
+}
+
+Step Session::step() {
+  if (const SessionState* const open = this_thread().step) {
+    throw BadOption("[session] step: this thread has an open step already, of session '" + open->name() +
+                    "'; close it first");
+  }
+  if (!enabled()) return Step(nullptr);
+  state_->check_places();
+  open_step(state_);
+  return Step(state_);
+}
+
+void Session::budget(Bytes budget) {
+  this->budget("", budget);
+}
+void Session::budget(const std::string& device, Bytes budget) {
+  const PlaceIndex place = state_->place_for(device, budget);
+  {
+    const Arbiter lock;
+    state_->budget(place, budget);
+  }
+  if (state_->rules().places()[place].place->is_cpu()) meter::shrink(budget);
+}
+Bytes Session::budget() const {
+  const Arbiter lock;
+  return state_->budget();
+}
+
+void Session::enabled(bool on) {
+  const Arbiter lock;
+  state_->enabled(on);
+}
+bool Session::enabled() const {
+  const Arbiter lock;
+  return state_->enabled();
+}
+
+void Session::label_modules(const torch::nn::Module& model) {
+  std::vector<std::pair<std::string, at::Tensor>> named;
+  for (const auto& parameter : model.named_parameters()) named.emplace_back(parameter.key(), parameter.value());
+  label_modules(named);
+}
+void Session::label_modules(const std::vector<std::pair<std::string, at::Tensor>>& named_parameters) {
+  const Arbiter lock;
+  for (const auto& [name, parameter] : named_parameters) {
+    const std::size_t dot = name.rfind('.');
+    state_->rules().label(parameter, dot == std::string::npos ? std::string() : name.substr(0, dot));
+  }
+}
+
+Summary Session::summary() const {
+  return state_->summary();
+}
+void Session::wait_for_plan() {
+  Planning::of_process().wait();
+}
+std::optional<Trace> Session::trace() const {
+  return state_->trace();
+}
+std::optional<Plan> Session::plan() const {
+  return state_->plan();
+}
+void Session::follow(Plan plan) {
+  state_->follow(std::move(plan));
+}
+void Session::use(Plan plan) {
+  follow(std::move(plan));
+}
+
+void Session::touched(const at::Tensor& tensor) {
+  if (!tensor.defined() || !libtorch::is_plain(tensor)) return;
+  const writes::Written written{tensor};
+  writes::lose_contents(written);  // it is too late to save them
+  writes::take_over(written);
+}
+
+}  // namespace reprise

@@ -1,0 +1,180 @@
+#include "torch/evict/victims.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "torch/evict/return_cost.h"
+#include "torch/memory/arbiter.h"
+#include "torch/memory/meter.h"
+#include "torch/values/recording.h"
+#include "torch/values/recordings.h"
+
+namespace reprise::internal {
+namespace {
+
+double cost_by_tier(const Recording& r, Id value, const TierTerms& tier) {
+  const Bytes bytes = r.values().bytes(value);
+  return tier.get_alone(bytes) + (r.values().below(value) ? 0 : tier.put_alone(bytes));
+}
+
+// What plans did counts beside cost and age, and not instead of them: they knew what came in their steps, not in this.
+double weight_of(Turn turn) {
+  constexpr double weights[] = {1.0 / 4, 1.0 / 2, 1, 2, 4};
+  return weights[static_cast<int>(turn)];
+}
+
+struct Victim {
+  Recording* recording = nullptr;
+  Id value = no_value;
+  double score = never;
+  bool below = false;  // it goes to the tier
+};
+
+void look_in(Recording& r, PlaceIndex place, Victim& best) {
+  Values& values = r.values();
+  const HardToRebuild is_hard_to_rebuild(r, place);
+  const std::optional<TierTerms> tier = r.rules().tiers(place).below;
+  const auto tier_takes = [&](Id value) { return tier && tier->takes(values.bytes(value)); };
+  const auto is_busy = [&](Id value) { return values.kept(value) && values.kept(value).use_count() > 1; };
+  const auto usable = [&](Id value) {
+    if (!values.kept(value) || !values.rebuildable(value)) return VictimQueue::Answer::drop;
+    if (is_busy(value)) return VictimQueue::Answer::busy;
+    const bool comes_back = r.form_of(value) || tier_takes(value) || !is_hard_to_rebuild(value);
+    return comes_back ? VictimQueue::Answer::take : VictimQueue::Answer::skip;
+  };
+  VictimQueue& queue = values.victims(place);
+  queue.look_after_busy(is_busy);
+  for (int c = 0; c < VictimQueue::classes;) {
+    const Id value = queue.first(c, usable);
+    if (value == no_value) {
+      ++c;
+      continue;
+    }
+    const auto bytes = static_cast<double>(values.bytes(value));
+    const double age = std::max(50.0, std::abs(static_cast<double>(r.journal().now()) - values.saved_at(value)));
+    const double by_cost = weight_of(VictimQueue::turn_of(c)) / (bytes * age);
+    const double enough = std::max(best.score / by_cost, VictimQueue::most_in(c, values.bytes(value)));
+    double cost = is_hard_to_rebuild(value) ? never : cost_of_return(r, value, tier, enough);
+    if (r.form_of(value)) cost = std::min(cost, (pack_cost + unpack_cost) * bytes);
+    const double by_tier = tier_takes(value) ? cost_by_tier(r, value, *tier) : never;
+    cost = std::min(cost, by_tier);
+    if (queue.move_first(c, cost, values.bytes(value))) continue;
+    const double score = cost * by_cost;
+    if (score < best.score) best = {&r, value, score, by_tier == cost};
+    ++c;
+  }
+}
+
+bool forget(const Victim& victim) {
+  if (victim.value == no_value) return false;
+  Values& values = victim.recording->values();
+  if (victim.below) {
+    (void)values.put_below(victim.value);
+  } else if (const auto form = victim.recording->form_of(victim.value)) {
+    (void)values.pack(victim.value, *form);
+  }
+  values.forget(victim.value);
+  return true;
+}
+
+}  // namespace
+
+bool forget_a_victim(const Meter& meter) {
+  Victim best;
+  for (Recording* const r : Recordings::of_process().all()) {
+    const PlaceIndex place = r->rules().place_of(meter);
+    if (place != nowhere && r->values().may_forget()) look_in(*r, place, best);
+  }
+  return forget(best);
+}
+
+bool give_up_origins(const Meter& meter, Bytes factor) {
+  bool any = false;
+  for (Recording* const r : Recordings::of_process().all()) {
+    const PlaceIndex place = r->rules().place_of(meter);
+    if (place != nowhere) any |= r->values().give_up_origins(place, factor);
+  }
+  return any;
+}
+
+bool forget_the_largest(const Meter& meter) {
+  Victim largest;
+  Bytes bytes = 0;
+  for (Recording* const r : Recordings::of_process().all()) {
+    const Values& values = r->values();
+    const PlaceIndex place = r->rules().place_of(meter);
+    if (place == nowhere || !values.may_forget()) continue;
+    for (Id v = 0; v < static_cast<Id>(values.size()); ++v) {
+      if (values.place(v) != place || !values.kept(v) || values.bytes(v) <= bytes || !values.rebuildable(v)) continue;
+      if (values.kept(v).use_count() > 1 || r->course().choice_of(v) == Choice::keep) continue;
+      const std::optional<TierTerms> tier = r->rules().tiers(place).below;
+      largest = {r, v, 0, tier && tier->takes(values.bytes(v))};
+      bytes = values.bytes(v);
+    }
+  }
+  return forget(largest);
+}
+
+bool drop_a_packed_copy(const Meter& meter) {
+  if (&meter != &meter::cpu()) return false;
+  Recording* of = nullptr;
+  Id largest = no_value;
+  Bytes bytes = 0;
+  for (Recording* const r : Recordings::of_process().all()) {
+    const Values& values = r->values();
+    if (!values.may_forget()) continue;
+    for (Id v = 0; v < static_cast<Id>(values.size()); ++v) {
+      const auto& packed = values.packed(v);
+      if (!packed || packed.use_count() > 1 || packed->bytes() <= bytes || !values.rebuildable(v)) continue;
+      of = r;
+      largest = v;
+      bytes = packed->bytes();
+    }
+  }
+  if (!of) return false;
+  of->values().drop_packed(largest);
+  return true;
+}
+
+bool put_away_what_cannot_be_rebuilt(const Meter& meter) {
+  std::shared_ptr<Recording> of;
+  Id largest = no_value;
+  std::shared_ptr<const TierCopy> copy;
+  {
+    const Arbiter lock;
+    for (Recording* const r : Recordings::of_process().all()) {
+      const PlaceIndex place = r->rules().place_of(meter);
+      const auto tier = place == nowhere ? std::nullopt : r->rules().tiers(place).below;
+      if (!tier) continue;
+      for (Id v = 0; v < static_cast<Id>(r->values().size()); ++v) {
+        if (r->values().place(v) != place || !r->values().may_put_away(v) || !tier->takes(r->values().bytes(v)))
+          continue;
+        if (largest != no_value && of->values().bytes(largest) >= r->values().bytes(v)) continue;
+        of = r->shared_from_this();
+        largest = v;
+      }
+    }
+    if (largest == no_value) return false;
+    copy = of->values().put_below(largest);
+  }
+  if (copy) copy->finish_put();
+  of->rules().settle_tiers();
+  const Arbiter lock;
+  if (copy && copy->usable()) of->values().put_away(largest);
+  Arbiter::discard_all(std::move(of));
+  return true;
+}
+
+bool reconsider_victims(const Meter& meter) {
+  bool any = false;
+  for (Recording* const r : Recordings::of_process().all()) {
+    const PlaceIndex place = r->rules().place_of(meter);
+    if (place == nowhere) continue;
+    any |= r->values().release_outlasting();
+    any |= r->values().victims(place).reconsider();
+  }
+  return any;
+}
+
+}  // namespace reprise::internal

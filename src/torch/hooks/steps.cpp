@@ -1,0 +1,73 @@
+#include "torch/hooks/steps.h"
+
+#include <malloc.h>
+
+#include <utility>
+
+#include "torch/evict/writes.h"
+#include "torch/hooks/recorder.h"
+#include "torch/libtorch/clock.h"
+#include "torch/memory/arbiter.h"
+#include "torch/plans/planning.h"
+#include "torch/recipes/asides.h"
+#include "torch/session/thread_state.h"
+#include "torch/values/open_steps.h"
+#include "torch/values/regions.h"
+
+namespace reprise::internal {
+
+void open_step(const std::shared_ptr<SessionState>& session) {
+  ThreadState& here = this_thread();
+  session->look_for_place();
+  session->look_at_places();
+  bool recorded = false, is_first_within_budget = false;
+  {
+    const Arbiter lock;
+    is_first_within_budget = session->is_new() && session->budget() != no_limit;
+    recorded = session->begin_step();
+  }
+  if (is_first_within_budget) malloc_trim(0);  // what was freed before the session would be resident beside its budget
+  here.step = session.get();
+  regions().step = &session->rules();
+  here.seeks_place = session->has_place() ? SeeksPlace::no : SeeksPlace::from_start;
+  if (recorded) {
+    here.source = session;
+    watch_operators(Watch::on);
+  }
+  here.step_start = thread_microseconds();
+}
+
+void close_step(SessionState& session) noexcept {
+  ThreadState& here = this_thread();
+  watch_operators(Watch::off);
+  watch_nodes(Watch::off);
+  writes::operators_under_way() = 0;
+  here.in_compiled_function = here.in_traced = false;
+  asides() = 0;
+  try {  // the last that was saved may have gone without backward
+    if (here.recording && here.recording->values().pending().is_over()) (void)complete_period();
+  } catch (...) {  // out of memory: nothing is learnt from it
+  }
+  std::shared_ptr<Recording> unfinished = std::move(here.recording);
+  here.recording.reset();
+  here.source.reset();
+  here.step = nullptr;
+  regions().step = nullptr;
+  here.seeks_place = SeeksPlace::no;
+  {
+    const Arbiter lock;
+    if (unfinished) unfinished->end();
+    Arbiter::discard_all(std::move(unfinished));
+    session.end_step((thread_microseconds() - here.step_start) * 1e-6);
+  }
+  session.rules().settle_all_tiers();
+  Planning::of_process().step_ended();
+}
+
+void keep_step_of_this_thread() {
+  ThreadState& here = this_thread();
+  OpenSteps::of_process().keep_only(here.step ? &here.step->rules() : nullptr);
+  if (here.step) here.step_start = thread_microseconds();
+}
+
+}  // namespace reprise::internal

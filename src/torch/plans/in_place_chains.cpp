@@ -1,0 +1,54 @@
+#include "torch/plans/in_place_chains.h"
+
+namespace reprise::internal {
+namespace {
+
+// By value: how many operators and events need it, and the last operator that does. An event counts twice: it is
+// nobody to go on with.
+struct Users {
+  std::vector<int> count;
+  std::vector<Id> last;
+};
+
+Users users_in(const Period& period) {
+  const Recipes& recipes = *period.recipes;
+  Users users{std::vector<int>(recipes.values.size(), 0), std::vector<Id>(recipes.values.size(), no_operator)};
+  for (Id op = 0; op < static_cast<Id>(recipes.operators.size()); ++op) {
+    Id before = no_value;
+    for (const Reference& reference : recipes.references_of(op)) {
+      if (reference.value == no_value || reference.value == before) continue;
+      before = reference.value;
+      ++users.count[reference.value];
+      users.last[reference.value] = op;
+    }
+  }
+  for (const Need& need : period.seen.needs) users.count[need.value] += 2;
+  return users;
+}
+
+}  // namespace
+
+// An operator goes on if all it makes is one value, which a later one writes into and nobody else needs.
+InPlaceChains::InPlaceChains(const Period& period) {
+  const Recipes& recipes = *period.recipes;
+  const auto operators = static_cast<Id>(recipes.operators.size());
+  const Users users = users_in(period);
+  last_.resize(static_cast<std::size_t>(operators));
+  next_.assign(static_cast<std::size_t>(operators), no_operator);
+  for (Id op = operators - 1; op >= 0; --op) {
+    last_[op] = op;
+    const auto outputs = recipes.outputs_of(op);
+    if (outputs.size() != 1 || recipes.operators[op].obstacle) continue;
+    const Id value = outputs[0].value;
+    if (users.count[value] != 1 || recipes.values[value].maker != op || recipes.values[value].outlasts) continue;
+    const Id next = users.last[value];
+    if (recipes.operators[next].obstacle) continue;
+    for (const Write& write : recipes.writes_of(next)) {
+      if (write.before != value || write.access != Access::write) continue;
+      last_[op] = last_[next];
+      next_[op] = next;
+    }
+  }
+}
+
+}  // namespace reprise::internal

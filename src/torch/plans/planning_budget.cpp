@@ -1,0 +1,97 @@
+#include "torch/plans/planning_budget.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace reprise::internal {
+namespace {
+
+constexpr double saved_if_unknown = 0.3;  // of what rebuilding takes under the online policy
+constexpr double proven_enough = 0.01;    // a gap below which a longer search is not worth it
+
+// Shorter searches find nothing that the online policy does not.
+double least_for(const Period& period) {
+  constexpr double least = 0.02, by_moment = 5e-5;
+  return std::max(least, by_moment * static_cast<double>(period.seen.moments.size()));
+}
+
+}  // namespace
+
+PlanningBudget::PlanningBudget(double share, std::chrono::milliseconds most)
+    : share_(share), most_(std::chrono::duration<double>(most).count()) {}
+
+bool PlanningBudget::unlimited() const {
+  return std::isinf(share_);
+}
+
+void PlanningBudget::trained(double seconds) {
+  trained_ += seconds;
+  ++steps_;
+}
+
+void PlanningBudget::went_through(Period& period, double rebuilding, bool with_plan, Bytes budget) {
+  ++period.met;
+  if (!with_plan) {
+    const bool again = period.online_seconds && period.online_budget == budget;
+    period.online_seconds = again ? std::min(*period.online_seconds, rebuilding) : rebuilding;
+    period.online_budget = budget;
+    return;
+  }
+  period.planned_seconds = rebuilding;
+  if (!period.online_seconds || period.online_budget != budget) return;
+  saved_ += *period.online_seconds - rebuilding;
+  without_plans_ += *period.online_seconds;
+}
+
+void PlanningBudget::done(Period& period, double reserved, double seconds) {
+  reserved_ -= reserved;
+  spent_ += seconds;
+  period.searched_for = reserved;
+  period.planned_seconds.reset();
+  const double paid_by_credit = std::min(seconds, credit_left());
+  from_credit_ += paid_by_credit;
+  beyond_credit_ += seconds - paid_by_credit;
+  period.planning_seconds += seconds - paid_by_credit;
+}
+
+// Before the first step has ended, nobody knows how long steps are.
+double PlanningBudget::credit() const {
+  constexpr double least = 0.5, most = 2, steps = 8;
+  return steps_ == 0 ? most : std::clamp(steps * trained_ / steps_, least, most);
+}
+
+double PlanningBudget::credit_left() const {
+  return std::max(0.0, credit() - from_credit_ - reserved_);
+}
+
+double PlanningBudget::saves_per_step(const Period& period) const {
+  if (!period.online_seconds) return 0;
+  if (period.planned_seconds && !period.outgrew_plan()) return *period.online_seconds - *period.planned_seconds;
+  const double part = without_plans_ > 0 ? std::clamp(saved_ / without_plans_, 0.0, 1.0) : saved_if_unknown;
+  return part * *period.online_seconds;
+}
+
+double PlanningBudget::allows(const Period& period, int new_in_a_row) const {
+  if (none()) return 0;
+  if (unlimited()) return most_;
+  const double least = least_for(period);
+  double worth = 0;
+  if (period.met > 1) {
+    worth = period.met * saves_per_step(period) - period.planning_seconds;
+    // Where nothing has to be forgotten, the plan is known at once.
+    if (period.online_seconds == 0.0 && !period.script) worth = least;
+  }
+  const double left = share_ * trained_ - beyond_credit_ - reserved_;
+  const double from_credit = std::ldexp(credit_left(), -std::clamp(new_in_a_row, 1, 16));
+  const double allowed = std::min(std::max(std::min(worth, left), from_credit), most_);
+  return allowed < std::min(least, most_) ? 0 : allowed;
+}
+
+bool PlanningBudget::allows_more(const Period& period) const {
+  if (period.searched_for >= most_ || (period.script && period.script->gap < proven_enough)) return false;
+  constexpr double longer = 2;
+  return period.met > 1 && allows(period) >= std::min(longer * period.searched_for, most_) &&
+         period.met * saves_per_step(period) > period.planning_seconds;
+}
+
+}  // namespace reprise::internal

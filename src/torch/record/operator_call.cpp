@@ -1,0 +1,311 @@
+#include "torch/record/operator_call.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "torch/libtorch/clock.h"
+#include "torch/memory/arbiter.h"
+#include "torch/memory/meter.h"
+#include "torch/record/arguments.h"
+#include "torch/record/follower.h"
+#include "torch/values/recordings.h"
+
+namespace reprise::internal {
+namespace {
+
+double microseconds(bool of_cpu) {
+  return of_cpu ? thread_microseconds() : wall_microseconds();
+}
+
+bool has_failed(const OperatorInfo& info, const at::RecordFunction& call) {
+  return call.outputs().empty() && !info.handle.schema().returns().empty();
+}
+
+const at::Tensor& tensor_at(c10::ArrayRef<const c10::IValue> inputs, const Write& write) {
+  const c10::IValue& input = inputs[write.argument];
+  return input.isTensor() ? input.toTensor() : input.toListRef()[write.element].toTensor();
+}
+
+}  // namespace
+
+// ---- before it runs ------------------------------------------------------------------------------------------------
+
+OperatorCall::OperatorCall(std::shared_ptr<Recording> recording, const OperatorInfo& info,
+                           c10::ArrayRef<const c10::IValue> inputs)
+    : recording_(std::move(recording)), r_(*recording_), op_(r_.course().next()) {
+  if (!r_.course().following() || !follow(r_, info, inputs)) record(info, inputs);
+  if (info.writes || info.batch_norm) begin_writing(inputs);
+  r_.begin_operator(op_);
+  r_.call(this);
+}
+
+OperatorCall::~OperatorCall() {
+  if (r_.call() == this) r_.call(nullptr);
+}
+
+void OperatorCall::record(const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
+  Recipe recipe;
+  recipe.info = &info;
+  recipe.start = r_.course().recipes().marks();
+  recipe.obstacle = info.obstacle;
+  recipe.grad_mode = at::GradMode::is_enabled();
+  recipe.default_type = libtorch::default_type();
+  recipe.settings = Settings::now();
+  write_arguments(r_, recipe, inputs);
+  const bool on_accelerator = r_.course().recipes().accelerator_of(recipe.start.references).has_value();
+  if (!recipe.obstacle) recipe.obstacle = r_.rules().distrusted(info, op_, on_accelerator);
+  recipe.module = r_.rules().module_of(inputs);
+  recipe.likeness = r_.course().recipes().likeness_of(info, recipe.start.references);
+  r_.course().add_operator(recipe);
+  r_.journal().operators(static_cast<std::size_t>(op_) + 1);
+}
+
+// What was there was copied where recipes need it, see writes.h.
+void OperatorCall::begin_writing(c10::ArrayRef<const c10::IValue> inputs) {
+  const auto writes = r_.course().recipes().writes_of(op_);
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    c10::StorageImpl* const storage = libtorch::storage_of(tensor_at(inputs, writes[i]));
+    const bool again = std::any_of(writings_.begin(), writings_.end(), [&](const Writing& other) {
+      return other.storage.unsafeGetStorageImpl() == storage;  // several arguments may be views of one storage
+    });
+    if (again) continue;
+    writings_.push_back(
+        {libtorch::share(storage), r_.values().bindings().find(storage), static_cast<std::int16_t>(i), false});
+  }
+}
+
+void OperatorCall::start_clock(bool of_cpu) {
+  cpu_clock_ = of_cpu;
+  start_ = microseconds(of_cpu);
+  LateCosts* const late = r_.journal().late();
+  told_later_ = late && late->begin(r_.journal().moment() - 1, r_.course().recipes(), op_);
+}
+
+// ---- while it runs -------------------------------------------------------------------------------------------------
+
+void OperatorCall::add_waiting(SavedTensor& saved, c10::StorageImpl* storage) {
+  saved.waiting = libtorch::share(storage);
+  waiting_.push_back(&saved);
+}
+
+void OperatorCall::remove_waiting(SavedTensor& saved) {
+  waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), &saved), waiting_.end());
+}
+
+// ---- after it has run ----------------------------------------------------------------------------------------------
+
+void OperatorCall::end(const at::RecordFunction& call) {
+  const bool failed = has_failed(*recipe().info, call);
+  if (told_later_) r_.journal().late()->end();
+  std::optional<Arbiter> lock(std::in_place);
+  note_cost();
+  if (failed) {
+    fail();
+  } else {
+    take_results(call);
+    if (r_.rules().has_policy()) {
+      lock.reset();
+      ask_policy(call);
+      lock.emplace();
+    }
+  }
+  for (Writing& writing : writings_) Arbiter::discard(std::move(writing.storage));
+  writings_.clear();
+  r_.course().advance();
+  bind_waiting(failed);
+  r_.call(nullptr);
+  r_.journal().end_operator();
+}
+
+void OperatorCall::note_cost() {
+  Journal& journal = r_.journal();
+  if (journal.measuring() && !(told_later_ && r_.course().following())) {
+    journal.cost(op_, static_cast<float>(microseconds(cpu_clock_) - start_), r_.course().following());
+  }
+  const float cost = journal.cost_of(op_);
+  journal.advance(cost);
+  journal.end_moment(cost);
+}
+
+void OperatorCall::take_results(const at::RecordFunction& call) {
+  if (const char* const why = cannot_be_drawn_again()) give_up("random numbers that no tape has", why);
+  if (obstruction_) give_up("what cannot be replayed", obstruction_);
+  if (!drawn_.tape().empty()) r_.course().tape(op_, drawn_.take_tape());
+  const auto& results = call.outputs();
+  for (std::size_t i = 0; i < results.size(); ++i) take_result(results[i], static_cast<std::int16_t>(i));
+  // Written arguments that are no results (noise, statistics, lists): the next version, too.
+  for (Writing& writing : writings_) {
+    if (!writing.done) take_writing(writing, nullptr);
+  }
+  if (r_.course().following() && outputs_seen_ != r_.course().recipes().outputs_of(op_).size()) {
+    diverge_in_it("fewer results");
+  }
+}
+
+void OperatorCall::take_result(const c10::IValue& result, std::int16_t index) {
+  if (result.isTensor()) {
+    take_tensor(result.toTensor(), index, 0);
+  } else if (result.isTensorList()) {
+    std::int16_t element = 0;
+    for (const c10::IValue& one : result.toListRef()) take_tensor(one.toTensor(), index, element++);
+  }
+}
+
+void OperatorCall::take_tensor(const at::Tensor& tensor, std::int16_t result, std::int16_t element) {
+  if (!tensor.defined() || !libtorch::is_plain(tensor)) return;
+  c10::StorageImpl* const storage = libtorch::storage_of(tensor);
+  if (!storage->data()) return;
+  for (Writing& writing : writings_) {
+    if (writing.storage.unsafeGetStorageImpl() != storage) continue;
+    if (!writing.done) take_writing(writing, &tensor);
+    return;
+  }
+  Bindings& bindings = r_.values().bindings();
+  if (bindings.find(storage) != no_value) return;  // a view of something known
+  const Id made = take(storage, {no_value, result, element, -1});
+  // Whoever calls from below autograd (torch::rand) makes a variable of it, and copies it if we have its version.
+  const bool below_autograd = c10::impl::tls_local_dispatch_key_set().excluded_.has_any(c10::autograd_dispatch_keyset);
+  if (!below_autograd) bindings.expect_present(made, tensor);
+}
+
+void OperatorCall::take_writing(Writing& writing, const at::Tensor* result) {
+  c10::StorageImpl* const storage = writing.storage.unsafeGetStorageImpl();
+  const Id after = take(storage, {no_value, -1, 0, writing.index});
+  writing.done = true;
+  if (result) r_.values().bindings().expect_present(after, *result);
+  if (writing.before != no_value && writing.before != after) r_.follow_writes(writing.before, after);
+  // Saved tensors of other recordings that saw no write go on with the contents, too.
+  for (Recording* const other : Recordings::of_process().all()) {
+    if (other != &r_) other->after_write(storage, result ? libtorch::version_of(*result) : libtorch::Version());
+  }
+}
+
+// A value that the operator has made.
+Id OperatorCall::take(c10::StorageImpl* storage, Output output) {
+  Values& values = r_.values();
+  const meter::Header* const header = meter::header_of(*storage);
+  const Bytes bytes = header ? header->bytes : static_cast<Bytes>(storage->nbytes());
+  if (r_.course().following() && !takes_expected(storage, bytes, output)) diverge_in_it("results of other sizes");
+  if (!r_.course().following()) add_output(storage, output);
+  ++outputs_seen_;
+  if (r_.course().info(output.value).maker != no_operator) r_.journal().made(output.value);
+  if (!values.rebuildable(output.value)) {
+    if (values.may_forget()) values.hold(output.value, storage);
+    if (r_.rules().place_of(header) == nowhere || recipe().obstacle) {
+      r_.rules().counters().kept(recipe(), keeps_more(output) ? bytes : 0);
+    }
+  }
+  const PlanRun* const plan = r_.plan();
+  if (plan && plan->owns(output.value) && r_.course().choice_of(output.value) != Choice::forget) {
+    values.save_now(output.value);
+    if (!values.kept(output.value)) values.keep(output.value, libtorch::share(storage));
+  }
+  return output.value;
+}
+
+bool OperatorCall::keeps_more(const Output& output) const {
+  if (output.write < 0) return true;
+  const Id before = r_.course().recipes().writes_of(op_)[output.write].before;
+  return before == no_value || r_.values().rebuildable(before);
+}
+
+bool OperatorCall::takes_expected(c10::StorageImpl* storage, Bytes bytes, Output& output) {
+  const auto expected = r_.course().recipes().outputs_of(op_);
+  if (outputs_seen_ >= expected.size()) return false;
+  const Output& next = expected[outputs_seen_];
+  if (next.result != output.result || next.element != output.element || next.write != output.write ||
+      r_.values().bytes(next.value) != bytes) {
+    return false;
+  }
+  output.value = next.value;
+  r_.values().bind(storage, output.value);
+  return true;
+}
+
+void OperatorCall::add_output(c10::StorageImpl* storage, Output& output) {
+  const bool rebuilt =
+      !recipe().obstacle && r_.rules().place_of(meter::header_of(*storage)) != nowhere &&
+      (output.write < 0 || r_.course().recipes().writes_of(op_)[output.write].access != Access::statistic);
+  output.value = r_.values().add(storage, rebuilt ? op_ : no_operator);
+  const auto& unwritten = recipe().info->unwritten_results;
+  if (output.write < 0 && std::find(unwritten.begin(), unwritten.end(), output.result) != unwritten.end()) {
+    r_.course().mark_unwritten(output.value);
+  }
+  r_.course().own().outputs.push_back(output);
+}
+
+// Contents of what was being written are unknown: nobody has them any more.
+void OperatorCall::fail() {
+  give_up("an error", "it failed");
+  for (Writing& writing : writings_) {
+    if (writing.before != no_value) r_.values().unbind(writing.storage.unsafeGetStorageImpl(), writing.before);
+  }
+}
+
+// It ran, but cannot be replayed.
+void OperatorCall::give_up(const char* gave, const char* why) {
+  if (recipe().obstacle) return;
+  if (r_.course().following()) diverge_in_it(gave);
+  r_.course().own().operators[op_].obstacle = why;
+}
+
+void OperatorCall::diverge_in_it(const char* what) {
+  diverge(r_, "operator " + std::to_string(op_) + ", " + recipe().info->name + ", gave " + what, outputs_seen_);
+  for (Writing& writing : writings_) {  // values may have other numbers now
+    if (!writing.done) writing.before = r_.values().bindings().find(writing.storage.unsafeGetStorageImpl());
+  }
+}
+
+// A kernel of the user's that is said to draw, and did not do so through LibTorch's operators, asked a generator
+// itself.
+const char* OperatorCall::cannot_be_drawn_again() const {
+  const OperatorInfo& info = *recipe().info;
+  if (drawn_.incomplete()) return "it draws from a generator that is not LibTorch's own";
+  if (info.random && drawn_.tape().empty() && !info.name.starts_with("aten::")) return "it draws in a way of its own";
+  return nullptr;
+}
+
+// What the policy says about the operator that has just run. Not under the lock: it is the user's.
+void OperatorCall::ask_policy(const at::RecordFunction& call) {
+  if (r_.course().following()) return;
+  PolicyOperator op;
+  {
+    const Arbiter lock;
+    op.name = recipe().info->name;
+    op.random = recipe().info->random;
+    if (recipe().module) op.module = *recipe().module;
+    if (r_.journal().measuring()) op.seconds = static_cast<double>(r_.journal().cost_of(op_)) * 1e-6;
+    for (const Output& output : r_.course().recipes().outputs_of(op_)) op.bytes += r_.values().bytes(output.value);
+  }
+  for (const c10::IValue& result : call.outputs()) {
+    if (result.isTensor() && result.toTensor().defined()) op.shapes.push_back(result.toTensor().sizes().vec());
+  }
+  const Choice choice = r_.rules().choose(op);
+  const Arbiter lock;
+  r_.course().own().operators[op_].choice = choice;
+}
+
+// As Recording::look_up, for a tensor that was saved by now.
+Id OperatorCall::value_of(const SavedTensor& saved, c10::StorageImpl* memory) {
+  const Bindings& bindings = r_.values().bindings();
+  const Id known = bindings.find(memory);
+  if (known != no_value && !bindings.written_unseen(known)) return known;
+  const Id present = r_.add_from_outside(memory, saved.version, saved.expected_version);
+  if (known != no_value) r_.follow_writes(known, present);
+  return present;
+}
+
+// What was saved in it belongs to what it was given or has made. If it failed, nobody will ask.
+void OperatorCall::bind_waiting(bool failed) {
+  for (SavedTensor* const saved : waiting_) {
+    if (!failed) {
+      c10::StorageImpl* const memory = saved->waiting.unsafeGetStorageImpl();
+      r_.attach(*saved, value_of(*saved, memory), memory);
+    }
+    Arbiter::discard(std::move(saved->waiting));
+  }
+  waiting_.clear();
+}
+
+}  // namespace reprise::internal

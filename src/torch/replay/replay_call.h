@@ -1,0 +1,41 @@
+// A recipe, ready to be run: a copy, because the recorder of another thread may add recipes meanwhile.
+#pragma once
+
+#include <ATen/core/stack.h>
+
+#include <optional>
+
+#include "torch/recipes/settings.h"
+#include "torch/values/recording.h"
+
+namespace reprise::internal {
+
+struct ReplayCall {
+  struct Input {
+    Id value = no_value;
+    bool defined = false;
+    View view;
+  };
+  struct Argument {
+    internal::Argument::Kind kind = internal::Argument::Kind::constant;
+    c10::IValue constant;
+    c10::SmallVector<Input, 1> inputs;
+  };
+
+  const OperatorInfo* info = nullptr;
+  bool grad_mode = true;
+  std::optional<at::ScalarType> default_type;  // if the results may depend on it
+  Settings settings;
+  c10::SmallVector<Argument, 8> arguments;
+  c10::SmallVector<Write, 2> writes;
+  draws::Tape tape;
+
+  // Under the arbiter's lock.
+  ReplayCall(const Recording&, Id op);
+
+  // Runs the operator as it ran then: below autograd, with the default type and the random numbers of that time, not
+  // recorded. Throws draws::OffTheTape, and what the operator throws. Not under the lock.
+  void run(torch::jit::Stack&) const;
+};
+
+}  // namespace reprise::internal

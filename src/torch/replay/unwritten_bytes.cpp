@@ -1,0 +1,69 @@
+#include "torch/replay/unwritten_bytes.h"
+
+#include <algorithm>
+
+#include "torch/memory/arbiter.h"
+#include "torch/memory/meter.h"
+#include "torch/recipes/fingerprint.h"
+#include "torch/replay/replayer.h"
+
+namespace reprise::internal {
+namespace {
+
+// What memory is filled with.
+constexpr std::uint8_t one_pattern = 0x5a, other_pattern = 0xa5;
+
+bool is_pattern(std::uint8_t byte) {
+  return byte == one_pattern || byte == other_pattern;
+}
+
+// All that is left of a value that was rebuilt: there is no room for two of them.
+struct Rebuilt {
+  Fingerprint fingerprint;
+  Fingerprint without_patterns;  // as if bytes of either pattern were the same
+  bool untouched = false;        // nothing of it was written
+};
+
+Rebuilt rebuilt_on(std::uint8_t pattern, Recording& recording, Id value, const View& view, Anew anew) {
+  const meter::FilledMemory filled(pattern);
+  const c10::Storage storage = rebuild_anew(recording, value, anew);  // nobody else sees it
+  auto* const bytes = static_cast<std::uint8_t*>(storage.mutable_data());
+  auto* const end = bytes + storage.nbytes();
+  Rebuilt result;
+  result.untouched = std::all_of(bytes, end, [&](std::uint8_t byte) { return byte == pattern; });
+  result.fingerprint = fingerprint(storage, view);
+  std::replace_if(bytes, end, is_pattern, std::uint8_t{0});
+  result.without_patterns = fingerprint(storage, view);
+  return result;
+}
+
+bool show_memory(Recording& recording, Id value, const View& view, std::span<const std::size_t> blocks, Anew anew) {
+  const Rebuilt first = rebuilt_on(one_pattern, recording, value, view, anew);
+  if (first.untouched) return false;
+  const Rebuilt again = rebuilt_on(one_pattern, recording, value, view, anew);
+  if (again.fingerprint != first.fingerprint) return false;
+  const Rebuilt other = rebuilt_on(other_pattern, recording, value, view, anew);
+  return std::all_of(blocks.begin(), blocks.end(), [&](std::size_t block) {
+    return first.fingerprint[block] != other.fingerprint[block] &&
+           first.without_patterns[block] == other.without_patterns[block];
+  });
+}
+
+}  // namespace
+
+bool nobody_wrote(Recording& recording, Id value, const View& view, std::span<const std::size_t> blocks) {
+  if (view.device.type() != c10::DeviceType::CPU) return false;  // its memory cannot be filled with patterns
+  {
+    const Arbiter lock;
+    if (!recording.values().rebuildable(value)) return false;
+  }
+  try {
+    // Mostly it is the operator itself that leaves them; else one whose result it copied them from.
+    return show_memory(recording, value, view, blocks, Anew::itself) ||
+           show_memory(recording, value, view, blocks, Anew::everything);
+  } catch (const std::exception&) {  // no room to find out, or an input that has changed
+    return false;
+  }
+}
+
+}  // namespace reprise::internal

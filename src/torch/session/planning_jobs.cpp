@@ -1,0 +1,235 @@
+#include "torch/session/planning_jobs.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "report/floor_parts.h"
+#include "torch/libtorch/clock.h"
+#include "torch/memory/arbiter.h"
+#include "torch/plans/bridge.h"
+#include "torch/plans/plan_folder.h"
+#include "torch/plans/planning.h"
+
+namespace reprise::internal {
+namespace {
+
+constexpr int most_jobs = 16;  // of one session, that wait or run
+constexpr int many_new = 8;    // in a row: steps differ, and only what comes again is planned
+
+// What a plan leaves free of its budget, if it can: other bytes that differ a little from step to step do not outgrow
+// it.
+Bytes slack_of(Bytes budget) {
+  constexpr Bytes part = 256, most = 4 << 20;
+  return std::min(budget / part, most);
+}
+
+// Planning takes memory beside the budget, and steps go on meanwhile.
+Bytes memory_for_bounds(Bytes budget) {
+  constexpr Bytes part = 16, least = 4 << 20;
+  return std::max(budget / part, least);
+}
+
+PlanResult make_plan_with_slack(const Trace& trace, PlanOptions options) {
+  constexpr double almost = 1.02;  // a budget that a second search may find a plan for
+  const Bytes budget = options.budget;
+  const Bytes kept = simulate(trace, keep_everything(trace), {.record_live = false, .check_budget = false}).peak;
+  if (kept > budget) options.budget -= slack_of(budget);
+  PlanResult result = make_plan(trace, options);
+  if (!result.has_plan() && options.budget < budget && !result.cancelled &&
+      static_cast<double>(result.smallest_feasible.value_or(budget)) <= almost * static_cast<double>(budget)) {
+    options.budget = budget;
+    result = make_plan(trace, options);
+  }
+  result.plan.budget = budget;
+  return result;
+}
+
+// Whether the tier has become much slower or faster than the plan counts on.
+bool has_other_terms(const Script& script, const std::optional<TierTerms>& tier) {
+  constexpr double much = 1.5;
+  const Script::TierUse& use = script.below;
+  if (!tier || use.puts == 0) return false;
+  const double now = static_cast<double>(use.puts) * tier->both_ways(use.bytes / use.puts);
+  return now > much * use.both_ways || now * much < use.both_ways;
+}
+
+}  // namespace
+
+PeriodPlan plan_period(const Period& known, const OfferedTiers& tiers, PlanOptions options,
+                       const std::filesystem::path& folder) {
+  PeriodPlan outcome;
+  options.bounds_memory = memory_for_bounds(options.budget);
+  try {
+    const Bridge bridge(known, tiers);
+    PlanResult& result = outcome.result;
+    const bool again = known.plan && known.plan->budget == options.budget;  // the one in the folder is the one it has
+    const auto stored = again ? std::nullopt : read_from_folder(folder, bridge.trace(), options.budget);
+    if (stored) {
+      result.status = PlanStatus::feasible;
+      result.plan = *stored;
+      result.simulation = simulate(bridge.trace(), *stored);
+    } else {
+      result = make_plan_with_slack(bridge.trace(), options);
+      try {
+        if (result.has_plan()) write_to_folder(folder, bridge.trace(), result.plan);
+      } catch (const Error& error) {  // it can be followed all the same
+        outcome.not_written = error.what();
+      }
+    }
+    if (result.has_plan()) {
+      outcome.script = bridge.script(result.plan, simulate(bridge.trace(), result.plan), result.gap());
+    } else {
+      outcome.floor_set_by = describe_floor(bridge.trace(), floor_of(bridge.trace()));
+    }
+  } catch (const std::exception& error) {
+    outcome.failure = error.what();
+    if (outcome.failure.empty()) outcome.failure = "for an unknown reason";
+  }
+  return outcome;
+}
+
+// Keeps neither the session nor the period alive.
+class PlanningJobs::Job final : public PlanningJob {
+ public:
+  Job(std::weak_ptr<PlanningJobs> of, std::weak_ptr<Period> period, Bytes budget, double seconds,
+      std::optional<Plan> start)
+      : of_(std::move(of)), period_(std::move(period)), budget_(budget), seconds_(seconds), start_(std::move(start)) {}
+
+  // Not if it is a second time, after a fork right at the end of the first.
+  bool still_wanted() override {
+    const auto known = period_.lock();
+    const Arbiter lock;
+    return known && known->planning;
+  }
+  void run() override {
+    const auto of = of_.lock();
+    const auto known = period_.lock();
+    if (!of || !known) return dropped();
+    of->plan(known, budget_, seconds_, start_, *this);
+  }
+  void dropped() noexcept override {
+    const auto of = of_.lock();
+    const auto known = period_.lock();
+    const Arbiter lock;
+    if (!of || (known && !std::exchange(known->planning, false))) return;
+    --of->count_;
+    of->budget_.not_done(seconds_);
+  }
+
+ private:
+  const std::weak_ptr<PlanningJobs> of_;
+  const std::weak_ptr<Period> period_;
+  const Bytes budget_;
+  const double seconds_;
+  const std::optional<Plan> start_;
+};
+
+PlanningJobs::PlanningJobs(std::shared_ptr<Rules> rules, PlanningBudget budget, std::filesystem::path folder)
+    : rules_(std::move(rules)), budget_(budget), folder_(std::move(folder)) {}
+
+bool PlanningJobs::worth_it(const Period& period, Bytes budget, int new_in_a_row) const {
+  if (budget == no_limit || budget_.none() || rules_->forgets_everything()) return false;
+  if (period.planning || period.given || count_ >= most_jobs) return false;
+  if (!period.script && period.uses == 0 && new_in_a_row > many_new) return false;
+  const bool for_this_budget = period.budget == budget && (period.script || period.infeasible);
+  const bool costs_improved = period.planned_with < Period::measurements && period.costs_settled();
+  const bool outgrew =
+      period.outgrew_plan() && !period.infeasible;  // where nothing was found, only a longer search may
+  const bool tier_changed = period.script && has_other_terms(*period.script, rules_->tiers().below);
+  return !for_this_budget || outgrew || costs_improved || tier_changed || budget_.allows_more(period);
+}
+
+void PlanningJobs::ask_for(const std::shared_ptr<Period>& period, Bytes budget, const KnownPeriods& known) {
+  if (!worth_it(*period, budget, known.new_in_a_row())) return;
+  if (!folder_.empty() && !period->script && !period->infeasible && take_from_folder(*period, budget)) return;
+  const double seconds = budget_.allows(*period, known.new_in_a_row());
+  if (seconds <= 0) return;
+  period->planning = true;
+  budget_.reserve(seconds);
+  ++count_;
+  const auto relative = period->plan ? nullptr : known.relative_of(*period);
+  Planning::of_process().add(
+      std::make_shared<Job>(weak_from_this(), period, budget, seconds, relative ? relative->plan : std::nullopt));
+}
+
+bool PlanningJobs::take_from_folder(Period& period, Bytes budget) const try {
+  const Bridge bridge(period, rules_->tiers());
+  auto plan = read_from_folder(folder_, bridge.trace(), budget);
+  if (!plan) return false;
+  period.use(bridge.script(*plan, simulate(bridge.trace(), *plan), 0), *plan);
+  rules_->advice().learn(period);
+  period.budget = budget;
+  period.planned_with = period.measured;
+  period.searched_for = std::numeric_limits<double>::infinity();  // by whoever made it
+  return true;
+} catch (const std::exception&) {  // it is planned instead, and told if that fails, too
+  return false;
+}
+
+void PlanningJobs::plan(const std::shared_ptr<Period>& period, Bytes budget, double seconds, std::optional<Plan> start,
+                        Job& job) {
+  const double began = thread_microseconds();
+  Period known;
+  {
+    const Arbiter lock;
+    known = *period;
+    running_ = &job;
+  }
+  PlanOptions options;
+  options.budget = budget;
+  options.time_limit = std::chrono::duration<double>(seconds);
+  options.cancel = &job.cancelled();
+  options.start = known.plan ? known.plan : std::move(start);
+  PeriodPlan outcome = plan_period(known, rules_->tiers(), options, folder_);
+
+  std::vector<Advice::Seen> learnt;
+  {
+    const Arbiter lock;
+    running_ = nullptr;
+    period->planning = false;
+    --count_;
+    period->budget = budget;
+    period->planned_with = known.measured;
+    budget_.done(*period, seconds, (thread_microseconds() - began) * 1e-6);
+    if (take(*period, std::move(outcome)) && !folder_.empty()) learnt = rules_->advice().all();
+  }
+  if (learnt.empty()) return;
+  try {
+    write_advice(folder_, budget, learnt);
+  } catch (const Error& error) {
+    const Arbiter lock;
+    rules_->counters().note(error.what());
+  }
+}
+
+// False: it follows no other plan than before. Where it has one, it goes on with it: the meter is the limit.
+bool PlanningJobs::take(Period& period, PeriodPlan outcome) {
+  const PlanResult& result = outcome.result;
+  if (!outcome.not_written.empty()) rules_->counters().note(outcome.not_written);
+  if (!outcome.failure.empty()) {
+    rules_->counters().note("a trace could not be planned: " + outcome.failure);
+    period.infeasible = true;
+    return false;
+  }
+  if (period.given) return false;
+  period.infeasible = !outcome.script;
+  period.smallest_feasible = result.smallest_feasible;
+  period.floor = outcome.script ? std::nullopt : std::optional(result.floor);
+  period.floor_set_by = outcome.floor_set_by;
+  if (!outcome.script) return false;
+  period.use(std::move(outcome.script), std::move(outcome.result.plan));
+  rules_->advice().learn(period);
+  return true;
+}
+
+void PlanningJobs::read_advice_for(Bytes budget) {
+  if (budget != no_limit) rules_->advice().add(read_advice(folder_, budget));
+}
+
+void PlanningJobs::cancel() {
+  const Arbiter lock;
+  if (running_) running_->cancel();
+}
+
+}  // namespace reprise::internal

@@ -1,0 +1,107 @@
+// What a session knows: its options, its rules, the periods it has met, and the plans that are being made for them.
+// Everything here happens under the arbiter's lock, unless it says otherwise.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reprise/torch/session.h"
+#include "torch/session/periods.h"
+#include "torch/session/planning_jobs.h"
+#include "torch/session/source.h"
+
+namespace reprise::internal {
+
+class SessionState final : public Source {
+ public:
+  explicit SessionState(SessionOptions);
+
+  [[nodiscard]] const std::string& name() const { return options_.name; }
+  [[nodiscard]] const SessionOptions& options() const { return options_; }
+  // ---- places ----
+  // Of the next step: at the first place, or at each of them. Traces that are known are planned for the first.
+  [[nodiscard]] Bytes budget() const { return budgets_.front(); }
+  void budget(PlaceIndex, Bytes);
+  // Which place that is, if it can have this budget. Throws BadOption. Not under the lock.
+  [[nodiscard]] PlaceIndex place_for(const std::string& device, Bytes budget) const;
+
+  // False: the options name no place, and it is not known yet where the parameters are, see place_finder.h. Not only
+  // under the lock.
+  [[nodiscard]] bool has_place() const { return has_place_.load(std::memory_order_acquire); }
+  // A step is about to begin: without an accelerator that is in use, the place is the CPU. Not under the lock.
+  void look_for_place();
+  // Likewise: see Place::look. Not under the lock.
+  void look_at_places() const;
+  // A parameter is there. Not under the lock.
+  void meet_parameter(c10::Device);
+  // Throws BadOption if a budget cannot hold, at its place or where the parameters are. Not under the lock.
+  void check_places() const;
+
+  // From the next step on.
+  [[nodiscard]] bool enabled() const { return enabled_; }
+  void enabled(bool on) { enabled_ = on; }
+  [[nodiscard]] Rules& rules() override { return *rules_; }
+
+  // ---- steps, see steps.h ----
+  // False: the step need not be recorded. Without a budget nothing is forgotten, and once a trace is known, most are
+  // not.
+  [[nodiscard]] bool begin_step();
+  // True until a step has begun.
+  [[nodiscard]] bool is_new() const { return is_new_; }
+  void end_step(double seconds);
+
+  // ---- periods ----
+  void ask_device() override;
+  [[nodiscard]] std::shared_ptr<Recording> begin_period() override;
+  [[nodiscard]] std::shared_ptr<Recording> begin_period_in_the_middle();
+  void end_period(Recording&) override;
+
+  // ---- planning ----
+  // From now on the period of the last complete step follows this plan. Throws BadInput. Not under the lock.
+  void follow(Plan);
+  // Plans for the periods of the next step, which nobody has seen, and what they have cost in CPU seconds.
+  void announce(std::vector<AnnouncedPlan>, double seconds);
+  // The part of the budget that plans are made for.
+  [[nodiscard]] Bytes budget_of_plans() { return planned_share(budget()); }
+  [[nodiscard]] const Periods& periods() const { return periods_; }
+  // Nobody is going to use the plan that is being made.
+  void give_up_planning() { jobs_->cancel(); }
+
+  // ---- the outcome, not under the lock ----
+  [[nodiscard]] Summary summary() const;
+  [[nodiscard]] std::optional<Trace> trace() const;
+  [[nodiscard]] std::optional<Plan> plan() const;
+
+ private:
+  [[nodiscard]] bool would_record() const;
+  void add_places(Summary&) const;
+  void see_open_steps();
+  [[nodiscard]] Bytes planned_share(Bytes budget);
+  void ask_for_plan(const std::shared_ptr<Period>&, Bytes budget);
+
+  SessionOptions options_;
+  std::vector<Bytes> budgets_;  // by place
+  std::atomic<bool> has_place_;
+  std::string problem_;  // why the budget cannot hold where the parameters are; empty: it can
+  bool enabled_ = true;
+  const std::shared_ptr<Rules> rules_;
+  const std::shared_ptr<PlanningJobs> jobs_;
+  Periods periods_;
+  DiskTotals disk_before_;  // when the last step began
+  HostTotals host_before_;  // likewise
+  bool is_new_ = true;
+  int since_recorded_ = 0;  // steps that ran plainly, since the last one that was recorded
+  int side_by_side_ = 1;    // the most steps that were open at once lately
+  int since_so_many_ = 0;   // steps since there were so many
+  Bytes share_ = 0;         // of the budget, that plans are made for
+};
+
+// What is inside of a session, for those who speak another language.
+struct SessionInside {
+  [[nodiscard]] static SessionState& of(const Session& session) { return *session.state_; }
+};
+
+}  // namespace reprise::internal

@@ -1,0 +1,33 @@
+// A checkpoint site: a place of the program where regions begin, with the recipes of the last call at it. The next call
+// follows them.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "torch/session/source.h"
+
+namespace reprise::internal {
+
+class Site final : public Source {
+ public:
+  Site();
+
+  [[nodiscard]] std::shared_ptr<Recording> begin_period() override;
+  void end_period(Recording&) override {}  // a region has no steps, and nothing is planned
+  [[nodiscard]] Rules& rules() override { return *rules_.load(std::memory_order_acquire); }
+
+  // A region is about to begin. From the first time that accelerators are in use, values there are forgotten, too, if
+  // they can be counted; what was recorded so far is not followed any more. Not under the arbiter's lock.
+  void look_for_places();
+  // The region has ended. Under the arbiter's lock.
+  void end_region(Recording&);
+
+ private:
+  std::shared_ptr<Rules> of_cpu_, of_all_;  // the second: none yet
+  std::atomic<Rules*> rules_;               // one of them
+  std::atomic<bool> looks_ = true;          // there may be accelerators that are not among its places
+  std::shared_ptr<Recipes> recipes_;        // of the last call
+};
+
+}  // namespace reprise::internal

@@ -1,0 +1,275 @@
+// The values of a recording: bound, kept, packed, forgotten, copied and lost.
+#include "torch/values/values.h"
+
+#include <ATen/native/Resize.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "torch/memory/arbiter.h"
+#include "torch/plans/made_period.h"
+#include "torch/values/recording.h"
+#include "torch/values/recordings.h"
+
+namespace reprise::testing {
+using namespace internal;
+namespace {
+
+using enum Standing;
+
+TEST(Standing, OfAValueNeverLeadsBack) {
+  constexpr std::array all{unmet, usual, orphan, copied, lost, lost_without_room};
+  for (const Standing from : all) {
+    for (const Standing to : all) EXPECT_FALSE(may_become(from, to) && to <= from);
+  }
+  EXPECT_TRUE(may_become(unmet, usual));
+  EXPECT_FALSE(may_become(unmet, lost));
+  EXPECT_TRUE(may_become(usual, orphan) && may_become(usual, copied) && may_become(usual, lost_without_room));
+  EXPECT_TRUE(may_become(orphan, copied) && may_become(orphan, lost));
+  for (const Standing to : all) EXPECT_FALSE(may_become(copied, to) || may_become(lost, to));
+}
+
+// A period of one operator, met so many times, and a plan for it that does this after it.
+std::shared_ptr<Period> planned(int met, Script::Step::Kind what) {
+  MadePeriod made;
+  (void)made.run({made.outside(64)}, 64);
+  auto period = std::make_shared<Period>(made.period());
+  auto script = std::make_shared<Script>();
+  script->steps = {{.kind = what, .target = 1}};
+  script->after = {0};
+  script->before = {1};
+  script->events = {0};
+  script->owned = {0, 0};
+  script->last_drop = {-1, 0};
+  script->peak = 128;
+  period->script = std::move(script);
+  period->budget = 1 << 20;
+  period->met = met;
+  period->measured = Period::measurements;
+  return period;
+}
+
+TEST(Recording, IsAtEaseUnderAPlanThatAsksForNothingAndFollowsItNowAndThen) {
+  using Kind = Script::Step::Kind;
+  const Arbiter lock;
+  const auto rules = std::make_shared<Rules>(SessionOptions());
+  const auto begun = [&](Bytes budget, int met, Kind what) {
+    rules->budgets(std::array{budget});
+    return std::make_unique<Recording>(rules, planned(met, what), true);
+  };
+  const Bytes much = Bytes{1} << 40;
+  const auto usual = begun(much, 1, Kind::end);
+  EXPECT_TRUE(usual->at_ease());
+  EXPECT_FALSE(usual->plan() || usual->journal().measuring_other());
+  const auto measured = begun(much, 16, Kind::end);
+  EXPECT_TRUE(measured->plan() && measured->journal().measuring_other()) << "so that other bytes are seen to grow";
+  EXPECT_FALSE(measured->at_ease());
+  EXPECT_TRUE(begun(much, 1, Kind::drop)->plan()) << "it forgets something";
+  usual->drop_plan();
+  EXPECT_FALSE(usual->at_ease());
+}
+
+// A recording that may forget, with a tensor from outside and one operator on it that has run.
+class ValuesTest : public ::testing::Test {
+ protected:
+  ValuesTest() {
+    rules->allow_forgetting();
+    recording = std::make_shared<Recording>(rules, two());
+    recording->adopt_from_outside(outside, x);
+    values().use(outside);
+    values().bind(libtorch::storage_of(y), made);
+    recording->course().advance();
+  }
+
+  static std::shared_ptr<Recipes> two() {
+    MadePeriod period;
+    const Id a = period.outside(4 * 1024 + 64);
+    (void)period.run({a}, 4 * 1024 + 64);
+    return std::make_shared<Recipes>(period.recipes());
+  }
+
+  [[nodiscard]] Values& values() { return recording->values(); }
+  [[nodiscard]] SavedTensor saved(const at::Tensor& tensor) const {
+    SavedTensor result;
+    result.view = View(tensor);
+    return result;
+  }
+
+  const Arbiter lock;
+  at::Tensor x = at::ones({1024}), y = at::full({1024}, 2.0f);
+  const Id outside = 0, made = 1;
+  std::shared_ptr<Rules> rules = std::make_shared<Rules>(SessionOptions{});
+  std::shared_ptr<Recording> recording;
+};
+
+TEST_F(ValuesTest, AreFoundByTheirStorageAsLongAsTheRecordingLives) {
+  EXPECT_EQ(values().bindings().find(libtorch::storage_of(y)), made);
+  EXPECT_EQ(Recordings::of_process().all().size(), 1u);
+  recording.reset();
+  EXPECT_EQ(meter::header_of(*libtorch::storage_of(y))->tag.recording, 0u);
+  EXPECT_TRUE(Recordings::of_process().all().empty());
+}
+
+TEST_F(ValuesTest, AreFoundByEachRecordingThatTheStorageIsBoundIn) {
+  const auto another = std::make_shared<Recording>(rules, two());
+  another->values().bind(libtorch::storage_of(y), made);
+  EXPECT_EQ(another->values().bindings().find(libtorch::storage_of(y)), made);
+  EXPECT_EQ(values().bindings().find(libtorch::storage_of(y)), made);
+}
+
+TEST_F(ValuesTest, FromOutsideAreKeptAndOthersAreNot) {
+  EXPECT_TRUE(values().kept(outside));
+  EXPECT_FALSE(values().kept(made));
+  EXPECT_TRUE(values().held_by_program(made));
+  y = at::Tensor();
+  EXPECT_FALSE(values().resident(made));
+  EXPECT_TRUE(values().rebuildable(made));
+  EXPECT_FALSE(values().rebuildable(outside));
+}
+
+TEST_F(ValuesTest, ThatAreSavedAreKeptUntilTheyAreForgotten) {
+  SavedTensor tensor = saved(y);
+  recording->attach(tensor, made, libtorch::storage_of(y));
+  y = at::Tensor();
+  EXPECT_TRUE(values().resident(made));
+  EXPECT_TRUE(values().needed(outside));
+  EXPECT_TRUE(tensor.fingerprint.empty());
+  values().forget(made);
+  EXPECT_FALSE(values().kept(made));
+  EXPECT_FALSE(tensor.fingerprint.empty());
+  recording->detach(tensor);
+  EXPECT_TRUE(values().pending().is_over());
+}
+
+TEST_F(ValuesTest, ThatArePackedComeBackAsTheyWere) {
+  values().keep(made, libtorch::share(libtorch::storage_of(y)));
+  const auto form = form_of_contents(*libtorch::storage_of(y), at::kFloat);
+  ASSERT_TRUE(form);
+  EXPECT_TRUE(values().pack(made, *form));
+  EXPECT_LT(values().packed(made)->bytes(), values().bytes(made));
+  const c10::Storage back = values().packed(made)->contents();
+  ASSERT_EQ(back.nbytes(), y.storage().nbytes());
+  EXPECT_EQ(std::memcmp(back.data(), y.storage().data(), back.nbytes()), 0);
+  values().release(made);
+  EXPECT_FALSE(values().packed(made));
+}
+
+TEST_F(ValuesTest, AreCopiedBeforeTheProgramOverwritesWhatARecipeNeeds) {
+  SavedTensor tensor = saved(y);
+  recording->attach(tensor, made, libtorch::storage_of(y));
+  EXPECT_TRUE(values().would_copy(outside));
+  values().replace(outside, x.clone().storage());
+  EXPECT_EQ(values().standing(outside), copied);
+  EXPECT_FALSE(values().would_copy(outside));
+  values().unbind(libtorch::storage_of(x), outside);
+  EXPECT_TRUE(values().kept(outside));
+  values().lose(outside, lost);
+  EXPECT_EQ(values().standing(outside), copied);
+  recording->detach(tensor);
+}
+
+TEST_F(ValuesTest, AreNotCopiedIfNobodyWaitsForWhatIsMadeOfThem) {
+  EXPECT_FALSE(values().would_copy(outside));
+}
+
+TEST_F(ValuesTest, MadeOfALostOneAreKeptIfTheyAreThere) {
+  values().lose(outside, lost_without_room);
+  EXPECT_EQ(values().standing(outside), lost_without_room);
+  EXPECT_EQ(values().standing(made), orphan);
+  EXPECT_TRUE(values().kept(made));
+  EXPECT_FALSE(values().rebuildable(made));
+  values().lose(outside, lost);
+  EXPECT_EQ(values().standing(outside), lost_without_room);
+}
+
+TEST_F(ValuesTest, WrittenByOthersTakeTheirSavedTensorsAlongIfNoCounterSawIt) {
+  SavedTensor tensor = saved(y);  // without a version: nobody sees writes
+  recording->attach(tensor, made, libtorch::storage_of(y));
+  recording->after_write(libtorch::storage_of(y), libtorch::Version());
+  EXPECT_NE(tensor.value, made);
+  EXPECT_EQ(values().bindings().find(libtorch::storage_of(y)), tensor.value);
+  recording->detach(tensor);
+}
+
+// ---- memory that the program frees ----
+
+void resize(const at::Tensor& tensor, std::size_t bytes) {
+  at::native::resize_bytes_cpu(libtorch::storage_of(tensor), bytes);
+}
+
+TEST_F(ValuesTest, FreedByTheProgramAreAwayUntilTheSameContentsAreBack) {
+  SavedTensor tensor = saved(x);  // backward asks for it: so it will be back
+  recording->attach(tensor, outside, libtorch::storage_of(x));
+  EXPECT_TRUE(values().is_there(outside));
+  resize(x, 0);
+  EXPECT_TRUE(values().is_away(outside));
+  EXPECT_FALSE(values().is_there(outside));
+  EXPECT_EQ(values().bindings().find(libtorch::storage_of(x)), no_value);
+  resize(x, 4096);
+  x.fill_(3);
+  EXPECT_FALSE(values().is_there(outside));
+  x.fill_(1);
+  EXPECT_TRUE(values().is_there(outside));
+  resize(x, 0);
+  EXPECT_FALSE(values().is_there(outside));
+  recording->detach(tensor);
+}
+
+TEST_F(ValuesTest, ThatTheProgramHasOutlastWhatIsAway) {
+  SavedTensor tensor = saved(x);
+  recording->attach(tensor, outside, libtorch::storage_of(x));
+  resize(x, 0);
+  EXPECT_TRUE(recording->course().info(made).outlasts);
+  EXPECT_FALSE(values().rebuildable(made));
+  y = at::Tensor();
+  values().forget(made);
+  EXPECT_TRUE(values().kept(made));
+  values().release(made);
+  EXPECT_TRUE(values().release_outlasting());
+  EXPECT_FALSE(values().kept(made));
+  recording->detach(tensor);
+}
+
+TEST_F(ValuesTest, ThatTheProgramHasNoLongerAreRebuiltWhenWhatIsAwayIsBack) {
+  SavedTensor tensor = saved(x);
+  recording->attach(tensor, outside, libtorch::storage_of(x));
+  y = at::Tensor();
+  resize(x, 0);
+  EXPECT_TRUE(values().rebuildable(made));
+  EXPECT_FALSE(recording->course().info(made).outlasts);
+  recording->detach(tensor);
+}
+
+TEST_F(ValuesTest, FreedForGoodAreTakenIfARecipeNeedsThem) {
+  SavedTensor tensor = saved(y);
+  recording->attach(tensor, made, libtorch::storage_of(y));
+  const Bytes live = meter::live();
+  resize(x, 0);
+  EXPECT_EQ(meter::live(), live);
+  EXPECT_EQ(values().standing(outside), copied);
+  EXPECT_EQ(values().kept(outside).nbytes(), 4096u);
+  EXPECT_EQ(static_cast<const float*>(values().kept(outside).data())[1023], 1);
+  recording->detach(tensor);
+}
+
+TEST_F(ValuesTest, MovedElsewhereAreThereIfTheirContentsWereTakenAlong) {
+  resize(x, 8192);
+  EXPECT_TRUE(values().is_there(outside));
+  static_cast<float*>(libtorch::storage_of(x)->mutable_data())[5] = 7;
+  EXPECT_TRUE(values().is_there(outside));  // it was compared
+  EXPECT_TRUE(values().rebuildable(made));
+}
+
+TEST_F(ValuesTest, AreNumberedAnewWhenTheirRecipesAreLeft) {
+  const at::Tensor z = at::zeros({16});
+  const Id later = recording->look_up(z);
+  SavedTensor tensor = saved(z);
+  recording->attach(tensor, later, libtorch::storage_of(z));
+  values().renumber(2, 1);  // as if the recipes had lost their last value
+  EXPECT_EQ(tensor.value, later - 1);
+  EXPECT_EQ(values().bindings().find(libtorch::storage_of(z)), later - 1);
+  recording->detach(tensor);
+}
+
+}  // namespace
+}  // namespace reprise::testing
