@@ -103,6 +103,7 @@ int main(int argc, char** argv) {
 
   std::printf("%-24s %10s %10s %14s %14s\n", "", "memory", "disk", "forward calls", "states at once");
   const State plain = gradient_with("everything remembered", schedule::everything());
+  // Others may be using this folder, but only this user can read the files. For data that matters, name another one.
   chain.disk({.folder = std::filesystem::temp_directory_path()});
   const State limited =
       gradient_with("10 in memory, 60 on disk",

@@ -221,7 +221,8 @@ int run(int steps) {
     return gradient;
   };
   const Field plain = gradient_with(reprise::schedule::everything());
-  // Every rank has a folder of its own inside this one, and the same schedule.
+  // Every rank has a folder of its own inside this one, and the same schedule. Others may be using it as well, but only
+  // this user can read the files.
   chain.disk({.folder = std::filesystem::temp_directory_path()});
   const Field limited = gradient_with(reprise::schedule::memory_and_disk({.memory_slots = 0, .disk_slots = 12}));
 

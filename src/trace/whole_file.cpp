@@ -79,7 +79,8 @@ void WholeFile::find_target(Kind kind) {
   create_beside();
 }
 
-// The mode is never wider than the one in the end: the umask may only have taken something away.
+// The mode is never wider than the one in the end: the umask may only have taken something away, which is given back as
+// far as the file system has modes.
 void WholeFile::create_beside() {
   std::random_device random;
   do {
@@ -89,12 +90,7 @@ void WholeFile::create_beside() {
     });
   } while (file_ < 0 && errno == EEXIST);
   if (file_ < 0) fail(reason_of(errno));
-  if (replaces_ && ::fchmod(file_, mode_) != 0) {
-    const int code = errno;
-    ::close(file_);
-    ::unlinkat(folder_, beside_.c_str(), 0);
-    fail(reason_of(code));
-  }
+  if (replaces_) static_cast<void>(::fchmod(file_, mode_));
 }
 
 WholeFile::~WholeFile() {
