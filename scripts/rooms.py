@@ -139,7 +139,7 @@ def draw(table: Table) -> str:
     middle = {place: 30 + height * row for row, place in enumerate(places)}
     text = []
     for place, y in middle.items():
-        width = lines[place] / 40
+        width = lines[place] / 60
         text.append(f'<rect x="{left - 190}" y="{y - 7}" width="{width:.0f}" height="14" rx="2" fill="#9db8d2"/>')
         text.append(f'<text x="{left - 200}" y="{y + 4}" text-anchor="end">{place}/</text>')
         text.append(f'<text x="{left - 186 + width:.0f}" y="{y + 4}" class="size">{lines[place] / 1000:.1f}k</text>')
