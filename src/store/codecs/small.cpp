@@ -46,7 +46,8 @@ class SmallCodec : public Codec {
   }
 
   void decode(std::span<const std::byte> coded, Element element, std::span<std::byte> out) const override {
-    unpack(checked_form(coded, element, out.size()), coded.subspan(1), out);
+    const PackedForm form = checked_form(coded, element, out.size());  // there is a first byte
+    unpack(form, coded.subspan(1), out);
   }
 
  private:
