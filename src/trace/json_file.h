@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "reprise/export.h"
 #include "reprise/trace/error.h"
 #include "trace/whole_file.h"
 
@@ -15,11 +16,11 @@ namespace reprise::internal {
 
 // The same of a file in a folder that others may be able to write to: of a regular file of at most so many bytes, and
 // not through a link.
-[[nodiscard]] std::string read_small_file(const std::filesystem::path& path, std::size_t most_bytes);
+[[nodiscard]] REPRISE_EXPORT std::string read_small_file(const std::filesystem::path& path, std::size_t most_bytes);
 
 // Writes a file whole or not at all. Throws Error that names the file and the reason.
-void write_text(const std::filesystem::path& path, std::string_view text,
-                WholeFile::Kind kind = WholeFile::Kind::named);
+REPRISE_EXPORT void write_text(const std::filesystem::path& path, std::string_view text,
+                               WholeFile::Kind kind = WholeFile::Kind::named);
 
 // Reads a file and parses its text; errors get the name of the file.
 template <typename Parse>
