@@ -28,37 +28,52 @@ void LateCosts::open(Id moment) {
   open_ = true;
 }
 
-void LateCosts::begin_on(c10::Device device, Id moment) {
-  drop();
-  present_ = device;
-  open(moment);
+void LateCosts::close() {
+  if (std::exchange(open_, false)) spans_.back().to = now_on(present_);
 }
 
-void LateCosts::end() {
-  paused_ = false;
-  if (!std::exchange(open_, false)) return;
-  spans_.back().to = now_on(present_);
-}
-
-void LateCosts::drop() {
+void LateCosts::leave_out() {
   if (!open_ && !paused_) return;
   open_ = paused_ = false;
   const Id moment = spans_.back().moment;
   while (!spans_.empty() && spans_.back().moment == moment) spans_.pop_back();
 }
 
+void LateCosts::begin_on(c10::Device device, Id moment) {
+  const std::lock_guard lock(mutex_);
+  leave_out();
+  owner_ = std::this_thread::get_id();
+  present_ = device;
+  open(moment);
+}
+
+void LateCosts::end() {
+  const std::lock_guard lock(mutex_);
+  if (!mine()) return;
+  paused_ = false;
+  close();
+}
+
+void LateCosts::drop() {
+  const std::lock_guard lock(mutex_);
+  leave_out();
+}
+
 void LateCosts::pause() {
-  if (!open_) return;
-  end();
+  const std::lock_guard lock(mutex_);
+  if (!mine() || !open_) return;
+  close();
   paused_ = true;
 }
 
 void LateCosts::go_on() {
-  if (std::exchange(paused_, false)) open(spans_.back().moment);
+  const std::lock_guard lock(mutex_);
+  if (mine() && std::exchange(paused_, false)) open(spans_.back().moment);
 }
 
-std::optional<LateCosts::Costs> LateCosts::read() const {
+std::optional<LateCosts::Costs> LateCosts::read() {
   Arbiter::expect_free("a device is asked how long it took");
+  const std::lock_guard lock(mutex_);
   const bool over = std::all_of(spans_.begin(), spans_.end(), [](const Span& span) { return span.to.query(); });
   if (!over) return std::nullopt;
   Costs costs;

@@ -5,7 +5,9 @@
 #include <c10/core/Device.h>
 #include <c10/core/Event.h>
 
+#include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,7 +27,8 @@ class LateCosts {
   LateCosts& operator=(const LateCosts&) = delete;
 
   // A moment begins and ends here, on the current stream of the device. `drop`: it is not measured after all. Not under
-  // the arbiter's lock.
+  // the arbiter's lock. Several threads may run backward of one recording: what begins while another thread's moment is
+  // not over is measured in its place, and that one is not.
   void begin(Id moment) { begin_on(device_, moment); }
   // The same for an operator, on the accelerator that it reads from. False: it is the CPU's, and nobody tells its cost.
   // One that reads nothing is taken for the device's.
@@ -38,7 +41,7 @@ class LateCosts {
 
   // Of all moments, once the device is through with them; nothing before that. Never waits for it, but asks it: not
   // under the arbiter's lock. What it has told is kept here, under the lock.
-  [[nodiscard]] std::optional<Costs> read() const;
+  [[nodiscard]] std::optional<Costs> read();
   void tell(Costs costs) { told_ = std::move(costs); }
   [[nodiscard]] const std::optional<Costs>& told() const { return told_; }
 
@@ -48,11 +51,17 @@ class LateCosts {
     c10::Event from, to;
   };
   void begin_on(c10::Device, Id moment);
+  // Under the lock.
   void open(Id moment);
+  void close();
+  void leave_out();
+  [[nodiscard]] bool mine() const { return owner_ == std::this_thread::get_id(); }
 
   const c10::Device device_;
   c10::Device present_{c10::DeviceType::CPU};  // of the last of them
+  std::mutex mutex_;                           // of all but `told_`
   std::vector<Span> spans_;                    // those of a moment that was paused are its parts
+  std::thread::id owner_;                      // of the last of them
   bool open_ = false;                          // the last of them has begun, and not ended
   bool paused_ = false;                        // the moment of the last one is not over
   std::optional<Costs> told_;
