@@ -23,13 +23,9 @@ bool LateCosts::begin(Id moment, const Recipes& recipes, Id op) {
   return true;
 }
 
-void LateCosts::open(Id moment) {
-  spans_.push_back({moment, now_on(present_), c10::Event(present_.type(), c10::EventFlag::BACKEND_DEFAULT)});
+void LateCosts::open(Id moment, c10::Event from) {
+  spans_.push_back({moment, std::move(from), c10::Event(present_.type(), c10::EventFlag::BACKEND_DEFAULT)});
   open_ = true;
-}
-
-void LateCosts::close() {
-  if (std::exchange(open_, false)) spans_.back().to = now_on(present_);
 }
 
 void LateCosts::leave_out() {
@@ -40,35 +36,51 @@ void LateCosts::leave_out() {
 }
 
 void LateCosts::begin_on(c10::Device device, Id moment) {
+  c10::Event from = now_on(device);
   const std::lock_guard lock(mutex_);
   leave_out();
   owner_ = std::this_thread::get_id();
   present_ = device;
-  open(moment);
+  open(moment, std::move(from));
+}
+
+std::optional<c10::Device> LateCosts::device_of_mine(const bool& state) {
+  const std::lock_guard lock(mutex_);
+  return mine() && state ? std::optional(present_) : std::nullopt;
+}
+
+void LateCosts::stop(bool is_over) {
+  const auto device = device_of_mine(open_);
+  if (!device) return;
+  c10::Event to = now_on(*device);
+  const std::lock_guard lock(mutex_);
+  if (!mine() || !open_) return;
+  spans_.back().to = std::move(to);
+  open_ = false;
+  paused_ = !is_over;
 }
 
 void LateCosts::end() {
+  stop(true);
   const std::lock_guard lock(mutex_);
-  if (!mine()) return;
-  paused_ = false;
-  close();
+  if (mine()) paused_ = false;
+}
+
+void LateCosts::pause() {
+  stop(false);
+}
+
+void LateCosts::go_on() {
+  const auto device = device_of_mine(paused_);
+  if (!device) return;
+  c10::Event from = now_on(*device);
+  const std::lock_guard lock(mutex_);
+  if (mine() && std::exchange(paused_, false)) open(spans_.back().moment, std::move(from));
 }
 
 void LateCosts::drop() {
   const std::lock_guard lock(mutex_);
   leave_out();
-}
-
-void LateCosts::pause() {
-  const std::lock_guard lock(mutex_);
-  if (!mine() || !open_) return;
-  close();
-  paused_ = true;
-}
-
-void LateCosts::go_on() {
-  const std::lock_guard lock(mutex_);
-  if (mine() && std::exchange(paused_, false)) open(spans_.back().moment);
 }
 
 std::optional<LateCosts::Costs> LateCosts::read() {

@@ -51,9 +51,12 @@ class LateCosts {
     c10::Event from, to;
   };
   void begin_on(c10::Device, Id moment);
+  // The present device if this thread has begun the last moment, and it is in this state: `open_` or `paused_`. Events
+  // are recorded without the lock: a device may be waited for then, and this lock is taken under the arbiter's, too.
+  [[nodiscard]] std::optional<c10::Device> device_of_mine(const bool& state);
+  void stop(bool is_over);
   // Under the lock.
-  void open(Id moment);
-  void close();
+  void open(Id moment, c10::Event from);
   void leave_out();
   [[nodiscard]] bool mine() const { return owner_ == std::this_thread::get_id(); }
 
