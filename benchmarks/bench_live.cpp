@@ -13,8 +13,8 @@
 #include <tuple>
 
 #include "reprise/torch/errors.h"
+#include "training_device.h"
 #include "training_models.h"
-#include "training_place.h"
 #include "training_run.h"
 
 namespace reprise::benchmarks {
@@ -51,7 +51,7 @@ std::optional<LiveSettings> parse(int argc, char** argv, int& status) {
       ->capture_default_str();
   app.add_option("--region", s.region, "also measure re-running checkpointing of every K blocks")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--verify", s.session.verify, "when rebuilt values are compared: never, first_time or always")
+  app.add_option("--verify", s.session.verify, "when recomputed values are compared: never, first_time or always")
       ->transform(CLI::CheckedTransformer(verify_names));
   app.add_flag("--no-pack", no_pack, "no packing of masks and indices");
   app.add_option("--disk", disk, "a folder on a disk below the memory; default: no disk");

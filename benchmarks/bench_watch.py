@@ -1,4 +1,4 @@
-"""What it costs to be watched: steps of tiny operators in a session that has nothing to forget, as ratios to plain steps.
+"""What it costs to be watched: steps of tiny operators in a session that has nothing to evict, as ratios to plain steps.
 
 Plain steps, steps of a session with a budget that is never reached, and steps of a session without one take turns. A time
 is CPU time of the thread; a ratio is to the mean of the plain steps right before and right after, and its median over all

@@ -6,7 +6,7 @@
 #include "bench_live.h"
 #include "reprise/trace/amount.h"
 #include "torch/memory/meter.h"
-#include "training_place.h"
+#include "training_device.h"
 #include "training_sides.h"
 
 namespace reprise::benchmarks {
@@ -103,12 +103,12 @@ void repeat(Sides& sides, const LiveSettings& settings, Session& session, std::o
 void ground_alone(const LiveSettings& settings, Training& training, LiveReport& report) {
   const bool is_share = settings.budget.ends_with("x") || settings.budget.ends_with("X");
   if (settings.only != "reprise") {
-    report.level = place_of_training().meter().live();
+    report.level = device_of_training().meter().live();
   } else if (is_share) {
     const StepResult plain = training.plain();
     take_ground(settings, plain.level, plain.peak - plain.level, report);
   } else {
-    take_ground(settings, place_of_training().meter().live(), 0, report);
+    take_ground(settings, device_of_training().meter().live(), 0, report);
   }
 }
 
@@ -125,7 +125,7 @@ void measure(const LiveSettings& settings, LiveReport& report) {
   repeat(sides, settings, session, without_disk(sides, settings, report), report);
   report.level_growth = sides.level_growth();
   report.planning_seconds = sides.planning_seconds();
-  if (place_of_training().is_cpu()) report.growth = growth_of_child(arguments_of_child(settings, report.budget));
+  if (device_of_training().is_cpu()) report.growth = growth_of_child(arguments_of_child(settings, report.budget));
 }
 
 void run_only(const LiveSettings& settings, LiveReport& report) {
@@ -140,7 +140,7 @@ void run_only(const LiveSettings& settings, LiveReport& report) {
   if (settings.only != "plain") {
     SessionOptions options = settings.session;
     options.budget = settings.only == "record" ? no_limit : report.level + report.budget;
-    options.device = place_of_training().name();
+    options.device = device_of_training().name();
     session.emplace(options);
   }
   for (int i = 0; i < settings.only_steps; ++i) {

@@ -23,7 +23,7 @@ Bytes status_bytes(const std::string& key) {
 }
 
 // The system's high-water mark begins anew. Where that is not allowed, making the model counts, too.
-void forget_high_water() {
+void evict_high_water() {
   std::ofstream("/proc/self/clear_refs") << "5";
 }
 
@@ -38,7 +38,7 @@ std::string read_all(int file) {
 
 ResidentWatch::ResidentWatch()
     : start_{status_bytes("VmRSS"), status_bytes("RssAnon")}, most_anonymous_(start_.anonymous) {
-  forget_high_water();
+  evict_high_water();
   watcher_ = std::thread([this] {
     while (!stop_.load()) {
       look();

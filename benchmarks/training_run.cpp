@@ -7,7 +7,7 @@
 #include "torch/libtorch/clock.h"
 #include "torch/libtorch/libtorch.h"
 #include "torch/memory/meter.h"
-#include "training_place.h"
+#include "training_device.h"
 
 namespace reprise::benchmarks {
 using namespace internal;
@@ -75,7 +75,7 @@ StepResult Training::reprise(Session& session) {
 StepResult Training::run(const std::function<torch::Tensor()>& loss_of, Session* session) {
   reset();
   StepResult result;
-  Meter& meter = place_of_training().meter();
+  Meter& meter = device_of_training().meter();
   result.level = meter.live();
   meter.mark_peak();
   const double wall = wall_microseconds(), thread = thread_microseconds();
@@ -131,7 +131,7 @@ void Training::advance() {
 Outcome Training::outcome() const {
   NamedTensors tensors;
   tensors.emplace_back("the loss", torch::full({1}, loss_));
-  tensors.emplace_back("the generator", libtorch::default_generator(place_of_training().device()).get_state());
+  tensors.emplace_back("the generator", libtorch::default_generator(device_of_training().device()).get_state());
   for (const auto& parameter : model_.module->named_parameters()) {
     tensors.emplace_back("the gradient of " + parameter.key(), parameter.value().grad());
   }

@@ -21,7 +21,7 @@ namespace reprise::benchmarks {
 
 struct StepResult {
   // Of forward, backward, optimizer, and the session's opening and closing.
-  double seconds = 0;         // CPU time of the process; on a device, its own (training_place.h)
+  double seconds = 0;         // CPU time of the process; on a device, its own (training_device.h)
   double thread_seconds = 0;  // CPU time of the thread that trains
   double wall_seconds = 0;
   Bytes level = 0;  // live at the start

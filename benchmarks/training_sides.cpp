@@ -6,7 +6,7 @@
 
 #include "reprise/trace/error.h"
 #include "torch/memory/meter.h"
-#include "training_place.h"
+#include "training_device.h"
 
 namespace reprise::benchmarks {
 using namespace internal;
@@ -61,7 +61,7 @@ Sample Sides::reprise(Session& session, int steps) {
 
 Session Sides::session(SessionOptions options, Bytes budget) const {
   options.budget = level_ + budget;
-  options.device = place_of_training().name();
+  options.device = device_of_training().name();
   return Session(options);
 }
 

@@ -59,7 +59,7 @@ endif()
 
 # Whether it has CUDA, by its files; and the headers of CUDA's runtime, which its own include: from packages beside it, or
 # from CUDA's own installation. There is no need for a compiler or a library of CUDA's. libtorch_cuda is what
-# src/torch/memory/place_cuda.cpp is told.
+# src/torch/memory/cuda_allocator.cpp is told.
 set(libtorch_cuda REPRISE_NO_CUDA)
 if(EXISTS ${libtorch_folder}/lib/libc10_cuda.so AND EXISTS ${libtorch_folder}/include/c10/cuda/CUDACachingAllocator.h)
   file(GLOB beside_libtorch ${libtorch_folder}/../nvidia/*/include)

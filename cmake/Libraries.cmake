@@ -55,10 +55,10 @@ if(REPRISE_TORCH)
   add_library(Reprise::torch ALIAS reprise_torch)
   reprise_torch_code(reprise_torch_objects <torch/libtorch/precompiled.h>)
   reprise_unity(reprise_torch_objects)
-  set_source_files_properties(src/torch/memory/place_cuda.cpp PROPERTIES
+  set_source_files_properties(src/torch/memory/cuda_allocator.cpp PROPERTIES
     SKIP_UNITY_BUILD_INCLUSION ON COMPILE_DEFINITIONS ${libtorch_cuda})
   if(libtorch_cuda STREQUAL "REPRISE_CUDA")
-    set_source_files_properties(src/torch/memory/place_cuda.cpp PROPERTIES COMPILE_OPTIONS "-isystem;${REPRISE_CUDA_INCLUDE_DIR}")
+    set_source_files_properties(src/torch/memory/cuda_allocator.cpp PROPERTIES COMPILE_OPTIONS "-isystem;${REPRISE_CUDA_INCLUDE_DIR}")
   endif()
   # An installed one finds the engine-free library beside it, and LibTorch where it is now.
   set_target_properties(reprise_torch PROPERTIES EXPORT_NAME torch INSTALL_RPATH "$ORIGIN;${libtorch_folder}/lib")

@@ -7,7 +7,7 @@ set(CPACK_PACKAGE_CONTACT "The Reprise project <reprise@project.invalid>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "trains neural networks inside a hard byte budget")
 set(CPACK_PACKAGE_DESCRIPTION
 "Training needs the activations of the forward pass again in the backward pass, and they are what fills the memory.
-Reprise forgets some, packs others and replays what is asked for, bit for bit the same, so that live bytes never pass the
+Reprise evicts some, packs others and replays what is asked for, bit for bit the same, so that live bytes never pass the
 budget.
 This package has the C++ library (for LibTorch, and for solvers and layers of one's own), its headers and documents, and
 the command reprise, which plans and studies recorded steps.")

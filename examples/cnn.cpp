@@ -2,7 +2,7 @@
 //
 //   cnn [SHARE OF THE PLAIN PEAK]
 //
-// What is forgotten is rebuilt by running single operators again, not the model: the running statistics of BatchNorm
+// What is evicted is recomputed by running single operators again, not the model: the running statistics of BatchNorm
 // are updated once in each step, and are the same as without a budget.
 #include <reprise/reprise.h>
 #include <torch/torch.h>
@@ -59,7 +59,7 @@ Outcome train(reprise::Session& session) {
     auto step = session.step();  // everything below runs inside the budget
     const torch::Tensor loss = torch::nn::functional::cross_entropy(model->forward(batch.images), batch.labels);
     optimizer.zero_grad();
-    loss.backward();  // what was forgotten is replayed here
+    loss.backward();  // what was evicted is replayed here
     optimizer.step();
     outcome.losses.push_back(loss.item<float>());
   }

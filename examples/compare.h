@@ -38,7 +38,7 @@ int compare(const Train& train, double share) try {
   off.enabled(false);  // its steps are plain LibTorch
   const Outcome plain = train(off);
 
-  reprise::Session measuring;  // without a budget nothing is forgotten, and the peak is that of a plain step
+  reprise::Session measuring;  // without a budget nothing is evicted, and the peak is that of a plain step
   const Outcome measured = train(measuring);
   const reprise::Bytes plain_peak = measuring.summary().peak;
 

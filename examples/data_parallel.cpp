@@ -4,7 +4,7 @@
 //
 // A hook sees every gradient when backward has finished it, and starts to sum it over all ranks while backward goes on.
 // Replaying does not run hooks again and does not change the order of backward, so all ranks sum the same gradients in
-// the same order, whatever each of them forgets.
+// the same order, whatever each of them evicts.
 #include <mpi.h>
 #include <reprise/reprise.h>
 #include <torch/torch.h>
@@ -98,7 +98,7 @@ Outcome train(reprise::Session& session) {
     auto step = session.step();  // everything below runs inside the budget
     const torch::Tensor loss = torch::nn::functional::mse_loss(model->forward(x), y);
     optimizer.zero_grad();
-    loss.backward();  // what was forgotten is replayed here, and gradients are on their way
+    loss.backward();  // what was evicted is replayed here, and gradients are on their way
     sums.finish(session);
     optimizer.step();
     outcome.losses.push_back(loss.item<float>());

@@ -2,7 +2,7 @@
 //
 //   gpt [SHARE OF THE PLAIN PEAK]
 //
-// The layers are LibTorch's own, unchanged: nothing has to be wrapped to be forgotten. Masks of dropout are packed to
+// The layers are LibTorch's own, unchanged: nothing has to be wrapped to be evicted. Masks of dropout are packed to
 // bits or drawn again from the same state of the generator, so the training is the one without a budget.
 #include <reprise/reprise.h>
 #include <torch/torch.h>
@@ -58,7 +58,7 @@ Outcome train(reprise::Session& session) {
     const torch::Tensor scores = model->forward(text.slice(0, 0, length));
     const torch::Tensor loss = torch::nn::functional::cross_entropy(scores.flatten(0, 1), text.slice(0, 1).flatten());
     optimizer.zero_grad();
-    loss.backward();  // what was forgotten is replayed here
+    loss.backward();  // what was evicted is replayed here
     optimizer.step();
     outcome.losses.push_back(loss.item<float>());
   }

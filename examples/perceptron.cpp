@@ -2,7 +2,7 @@
 //
 //   perceptron [EPOCHS] [SHARE OF THE PEAK]
 //
-// Layers are plain loops over arrays. A chain runs them, forgets activations and replays them, so that no more than the
+// Layers are plain loops over arrays. A chain runs them, evicts activations and replays them, so that no more than the
 // budget is stored at any time. The same training without a budget has the very same losses.
 #include <algorithm>
 #include <chrono>

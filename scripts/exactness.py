@@ -20,7 +20,7 @@ REGIMES = {
     "PlannedTrap": "moderate budget",
     "DiskTrap": "with a disk",
     "TightTrap": "tightest budget",
-    "ForcedTrap": "all forgotten",
+    "ForcedTrap": "all evicted",
     "InterruptedTrap": "interrupted",
     "CompanyTrap": "in company",
 }
@@ -45,19 +45,19 @@ live bytes have to stay within the budget, and nothing may be left afterwards.
   it, with several steps and a plan in between. Where no plan fits, a `BudgetError` is allowed, and
   the bytes still have to stay within the budget.
 - *with a disk*: 0.75 and 0.5 of these bytes, with a disk below the memory that everything goes to
-  that would be forgotten; without a plan in the first step, and with one in the others.
+  that would be evicted; without a plan in the first step, and with one in the others.
 - *tightest budget*: down from 0.95 in steps of 0.1, until nothing lower is feasible; with packing
   and without. No plans.
-- *all forgotten*: every value that can be rebuilt is forgotten as soon as it is saved, and rebuilt
+- *all evicted*: every value that can be recomputed is evicted as soon as it is saved, and recomputed
   from the leaves even if it is still alive. A second suite does the same with the model built
   inside the step.
 - *interrupted*: several times in one session, an allocation fails somewhere in the steps and
-  everything is released; then the steps run undisturbed. This happens with everything forgotten
+  everything is released; then the steps run undisturbed. This happens with everything evicted
   and, where there is a mark under *moderate budget*, also under that budget with plans.
 - *in company*: another thread draws from the default generator, allocates and trains at the same
   time. The draws of a trap then depend on the draws of the others, so a tape of its draws is
   recorded, and the plain run that it is compared with gets the same ones; the generator itself is
-  not compared. This happens with everything forgotten, and under a budget.
+  not compared. This happens with everything evicted, and under a budget.
 - *on a device*: all of these but *with a disk* once more on the simulated accelerator of
   `tests/accelerator`, whose bytes the budgets are then about; or why the row is no trap there. Not
   *in company*, if an operator draws that is given no generator: others disturb it there.
@@ -76,7 +76,7 @@ wrong, and nothing grows without a bound.
   operators is kept if it is tagged `nondeterministic_seeded`; if it is not tagged, `Verify` finds
   it.
 - **Other threads allocate.** Their bytes count, and their allocations may make this thread's steps
-  forget. The thread that asks for more than there is gets the `BudgetError`.
+  evict. The thread that asks for more than there is gets the `BudgetError`.
 - **Other threads train**, in sessions of their own, in the same one, or without any. While two
   steps are open, the smaller budget holds, and each follows a plan for its share of it.
 - **Locks of others** (a generator's, Python's, or a pool's that the deleter of a tensor's memory
@@ -113,7 +113,7 @@ REMAINS = """\
   with what they find in fresh memory (`linalg_lstsq`; plain LibTorch does not give the same bits
   twice there) are never replayed: their results are kept. [unwritten.md](unwritten.md) lists those
   of LibTorch, and how far the search for them reaches.
-- If an input of a forgotten value is written while nobody records, rebuilding the value is a
+- If an input of an evicted value is written while nobody records, recomputing the value is a
   `ChangedInputError` that names the operator and the argument. Plain LibTorch would accept the
   write.
 - Hooks that are set by hand on a single saved tensor are refused inside a step, as LibTorch does

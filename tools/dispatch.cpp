@@ -15,7 +15,7 @@ namespace {
 constexpr const char* description =
     "train LibTorch models inside a hard byte budget\n"
     "Training keeps the activations of the forward pass for the backward pass, and they usually fill most of the "
-    "memory. Reprise forgets (evicts) some, packs others and replays (recomputes) what backward asks for, bit for "
+    "memory. Reprise evicts some, packs others and recomputes what backward asks for, bit for "
     "bit the same, so that live bytes never pass the budget.\n"
     "A trace is a record of one training step: its operators, the values they make, how long they take, and when "
     "backward needs which value. `run` and `train` write traces; `plan`, `simulate`, `curve`, `fit`, `inspect` and "

@@ -15,7 +15,7 @@ constexpr const char* doctor_description =
     "Checks the machine, the solver behind lower bounds, LibTorch and its allocator, and the library of `reprise "
     "run`; then trains a tiny model inside a budget and compares it, bit for bit, with plain training; and says of "
     "each "
-    "accelerator whether its bytes can be limited, and whether what is rebuilt there is the same.";
+    "accelerator whether its bytes can be limited, and whether what is recomputed there is the same.";
 
 constexpr const char* doctor_footer = R"(Example:
   reprise doctor

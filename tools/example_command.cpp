@@ -34,7 +34,7 @@ Exit codes:
 std::string introduction(const Trace& trace, const Curve& curve) {
   return fmt::format(
       "One training step of a 24-layer GPT (8 x 512 tokens, Adam): {} operators forward, {} events backward.\n"
-      "Keeping everything takes {}. With less memory, values are forgotten and replayed, which takes time:\n\n",
+      "Keeping everything takes {}. With less memory, values are evicted and replayed, which takes time:\n\n",
       trace.operators.size(), trace.moments.size() - trace.operators.size(), format_bytes(curve.keep_everything_peak));
 }
 

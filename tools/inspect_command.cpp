@@ -20,13 +20,13 @@ struct InspectArguments {
   bool json = false;
 };
 
-constexpr const char* inspect_summary = "show what is in a trace: counts, bytes, what sets the peak, what to forget";
+constexpr const char* inspect_summary = "show what is in a trace: counts, bytes, what sets the peak, what to evict";
 
 constexpr const char* inspect_description =
     "Counts operators, moments, events and values. Names the moment at which keeping everything has most bytes live "
     "and the largest values there, the floor that no plan can go below and what sets it, and the values that cannot "
-    "be rebuilt. "
-    "Lists the ten values that are worth most to forget: many bytes, unused for long, cheap to rebuild.\n"
+    "be recomputed. "
+    "Lists the ten values that are worth most to evict: many bytes, unused for long, cheap to recompute.\n"
     "With --perfetto, also writes the step as a timeline for ui.perfetto.dev or chrome://tracing: operators, "
     "replays, packing, live bytes and the budget. The timeline is that of PLAN, or else of keeping everything.";
 
@@ -47,7 +47,7 @@ constexpr const char* inspect_json_help =
     "floor {moment, name, bytes, proven, values, needed_bytes, made_bytes, workspace_bytes, held_bytes, fixed_bytes, "
     "other_bytes}, cost, event_cost, tiers, peak {moment, name, bytes, other_bytes, workspace_bytes, values}, "
     "worth_most "
-    "[{value, bytes, maker, from_moment, until_moment, unused_cost, rebuild_cost, replays, at_peak}, ...], fixed "
+    "[{value, bytes, maker, from_moment, until_moment, unused_cost, recompute_cost, replays, at_peak}, ...], fixed "
     "{count, bytes, values}.";
 
 void write_timeline(const InspectArguments& arguments, const Trace& trace) {

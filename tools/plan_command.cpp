@@ -33,7 +33,7 @@ struct PlanArguments {
   bool json = false;
 };
 
-constexpr const char* plan_summary = "find what to forget and when to replay it, so that a trace fits a budget";
+constexpr const char* plan_summary = "find what to evict and when to replay it, so that a trace fits a budget";
 
 constexpr const char* plan_description =
     "Reads a trace and searches for the cheapest plan whose live bytes never pass the budget. The interpreter "

@@ -10,8 +10,8 @@
 #include <memory>
 
 #include "command.h"
+#include "device_budgets.h"
 #include "libtorch_program.h"
-#include "place_budgets.h"
 #include "program.h"
 #include "reprise/trace/amount.h"
 #include "reprise/trace/error.h"
@@ -37,7 +37,7 @@ constexpr const char* run_summary = "run an unmodified LibTorch program inside a
 
 constexpr const char* run_description =
     "Starts the program with Reprise's library loaded into it. The program itself is not changed: its operators are "
-    "recorded, live bytes of LibTorch's allocator for the place where its parameters are stay within the budget, and "
+    "recorded, live bytes of LibTorch's allocator for the device where its parameters are stay within the budget, and "
     "its results stay the same, bit for bit. Steps are found automatically: a step ends when backward is done and "
     "nothing that autograd saved is "
     "pending. A thread is watched from its first backward graph on.\n"
@@ -79,7 +79,7 @@ void add_options(CLI::App& command, RunArguments& arguments) {
       .add_option(
           "--budget", arguments.budget,
           "The most bytes of LibTorch's allocator for the device that may be live: a number of bytes, or with a "
-          "unit, as 2GiB or 500MB. Default: nothing is limited or forgotten, and the summary prints the memory "
+          "unit, as 2GiB or 500MB. Default: nothing is limited or evicted, and the summary prints the memory "
           "that was needed.")
       ->type_name("AMOUNT");
   command
@@ -97,7 +97,7 @@ void add_options(CLI::App& command, RunArguments& arguments) {
   command
       .add_option("--disk", arguments.disk,
                   "Use a disk below the memory of the CPU: values go to files in this folder, which has to exist, "
-                  "instead of being forgotten, where that is cheaper or the only way. Files are removed in the end. "
+                  "instead of being evicted, where that is cheaper or the only way. Files are removed in the end. "
                   "Without --device and --budgets, the budget is one of the CPU's bytes then. Default: no disk.")
       ->type_name("FOLDER");
   command
@@ -108,7 +108,7 @@ void add_options(CLI::App& command, RunArguments& arguments) {
       .add_option(
           "--host", arguments.host,
           "Use memory of the host below that of the accelerator that --device or --budgets names: so many bytes "
-          "of it, pinned, for each thread that trains. Values are copied there instead of being forgotten, where "
+          "of it, pinned, for each thread that trains. Values are copied there instead of being evicted, where "
           "that is cheaper or the only way. Default: none.")
       ->type_name("AMOUNT");
   command
@@ -138,7 +138,7 @@ void add_options(CLI::App& command, RunArguments& arguments) {
       ->check(number(0, 1e6));
   command
       .add_option("--verify", arguments.verify,
-                  "When to compare rebuilt values with the forgotten ones: never, first-time or always. Default: "
+                  "When to compare recomputed values with the evicted ones: never, first-time or always. Default: "
                   "first-time.")
       ->type_name("WHEN")
       ->check(one_of({"never", "first-time", "always"}, "never, first-time, always"));
@@ -164,12 +164,12 @@ std::string told(const std::string& option, const char* variable) {
   return option.empty() && value ? value : option;
 }
 
-void check_places(const RunArguments& arguments) try {
+void check_devices(const RunArguments& arguments) try {
   if (arguments.budgets.empty()) return;
   if (!arguments.budget.empty() || !arguments.device.empty()) {
     throw UsageError("--budgets has the budget of each device: it stands instead of --budget and --device");
   }
-  (void)parse_place_budgets(arguments.budgets);
+  (void)parse_device_budgets(arguments.budgets);
 } catch (const BadOption& error) {
   throw UsageError(fmt::format("--budgets: {}", error.what()));
 }
@@ -185,7 +185,7 @@ std::vector<std::string> named_devices(const RunArguments& arguments) {
                     budgets = told(arguments.budgets, "REPRISE_BUDGETS");
   if (!device.empty()) all.push_back(device);
   if (budgets.empty()) return all;
-  for (auto& [name, bytes] : parse_place_budgets(budgets)) all.push_back(name);
+  for (auto& [name, bytes] : parse_device_budgets(budgets)) all.push_back(name);
   return all;
 }
 
@@ -258,7 +258,7 @@ int run_program(const RunArguments& arguments) {
   check_bytes("--budget", arguments.budget);
   check_bytes("--disk-bytes", arguments.disk_bytes);
   check_bytes("--host", arguments.host);
-  check_places(arguments);
+  check_devices(arguments);
   check_tiers(arguments);
   if (!arguments.report.empty()) require_writable(arguments.report, {});
   if (!arguments.trace.empty()) require_writable(arguments.trace, {arguments.report});

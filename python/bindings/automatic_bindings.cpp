@@ -28,7 +28,7 @@ void find_steps(std::optional<Bytes> budget, const std::string& device, const Na
   SessionOptions options;
   options.budget = budget.value_or(no_limit);
   options.device = device;
-  options.budgets = place_budgets(budgets);
+  options.budgets = device_budgets(budgets);
   options.disk.folder = disk;
   if (disk_bytes) options.disk.bytes = *disk_bytes;
   options.host.bytes = host;

@@ -19,7 +19,7 @@ void add_engine(pybind11::module_&);
 void add_sessions(pybind11::module_&);
 // Steps that are found in programs that do not know of Reprise.
 void add_found_steps(pybind11::module_&);
-// Regions that forget what autograd saves in them.
+// Regions that evict what autograd saves in them.
 void add_regions(pybind11::module_&);
 // What torch.compile makes, as one operator.
 void add_compiled_code(pybind11::module_&);

@@ -18,7 +18,7 @@
 
 #include "bindings_of.h"
 #include "torch/hooks/compiled.h"
-#include "torch/libtorch/error_door.h"
+#include "torch/libtorch/error_translation.h"
 
 namespace py = pybind11;
 
@@ -127,7 +127,7 @@ c10::List<at::Tensor> call_function(PyObject* function, c10::List<at::Tensor> te
                                     const std::vector<std::int64_t>& numbers, const Layout& layout, Call* call) {
   const py::gil_scoped_acquire interpreter;
   released().let_go();  // the main thread may be waiting for this one
-  const internal::ErrorsMayLeave through_python;
+  const internal::ErrorTranslationPoint through_python;
   try {
     py::list arguments;
     std::size_t tensor = 0, number = 0;
@@ -224,7 +224,7 @@ std::vector<at::Tensor> tensors_of(const py::handle& all, const std::optional<st
   return tensors;
 }
 
-// A function that torch.compile made, in whose place this stands: it takes a list of arguments, which it may empty.
+// A function that torch.compile made, in whose device this stands: it takes a list of arguments, which it may empty.
 class CompiledGraph {
  public:
   // Replayable: it changes none of its arguments. Else these are the ones that it changes.

@@ -142,8 +142,8 @@ py::dict dict_of(const Description& description) {
   return all;
 }
 
-std::vector<PlaceBudget> place_budgets(const NamedBudgets& budgets) {
-  std::vector<PlaceBudget> all;
+std::vector<DeviceBudget> device_budgets(const NamedBudgets& budgets) {
+  std::vector<DeviceBudget> all;
   for (const auto& [device, bytes] : budgets) all.push_back({device, bytes.value_or(no_limit)});
   return all;
 }

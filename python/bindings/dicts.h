@@ -24,7 +24,7 @@ namespace reprise::python {
 
 // None: no limit.
 using NamedBudgets = std::vector<std::pair<std::string, std::optional<Bytes>>>;
-[[nodiscard]] std::vector<PlaceBudget> place_budgets(const NamedBudgets&);
+[[nodiscard]] std::vector<DeviceBudget> device_budgets(const NamedBudgets&);
 
 [[nodiscard]] Verify verify_of(const std::string& room, const std::string& name);
 [[nodiscard]] std::string name_of(Verify);

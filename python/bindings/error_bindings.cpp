@@ -17,7 +17,7 @@
 #include "reprise/chain/statistics.h"
 #include "reprise/store/store.h"
 #include "reprise/torch/errors.h"
-#include "torch/libtorch/error_door.h"
+#include "torch/libtorch/error_translation.h"
 
 namespace py = pybind11;
 
@@ -178,7 +178,7 @@ void add_errors(py::module_& module) {
     const auto kept = [](const py::object& type) { return type.inc_ref().ptr(); };
     types = {kept(error), kept(session),    kept(budget),       kept(mismatch), kept(changed_input),
              kept(chain), kept(not_stored), kept(does_not_fit), kept(disk)};
-    internal::set_error_door(leave_for_torch);
+    internal::set_error_translation(leave_for_torch);
     internal::set_budget_advice(&advice_in_python);
   });
   module.def("budget_facts", &facts_of, py::arg("text"));

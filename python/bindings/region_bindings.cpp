@@ -1,4 +1,4 @@
-// Regions that forget what autograd saves in them: what reprise.checkpoint is made of.
+// Regions that evict what autograd saves in them: what reprise.checkpoint is made of.
 #include <memory>
 #include <optional>
 
@@ -20,7 +20,7 @@ class Region {
     region_.reset();
   }
   void end() { region_.reset(); }
-  [[nodiscard]] Bytes forgotten() const { return region_ ? region_->forgotten() : 0; }
+  [[nodiscard]] Bytes evicted() const { return region_ ? region_->evicted() : 0; }
 
  private:
   std::shared_ptr<CheckpointSite> site_;
@@ -35,7 +35,7 @@ void add_regions(py::module_& module) {
   py::class_<Region>(module, "Region")
       .def(py::init<std::shared_ptr<CheckpointSite>>(), py::arg("site"), NoInterpreter())
       .def("end", &Region::end, NoInterpreter())
-      .def("forgotten", &Region::forgotten, NoInterpreter());
+      .def("evicted", &Region::evicted, NoInterpreter());
 }
 
 }  // namespace reprise::python

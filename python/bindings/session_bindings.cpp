@@ -23,9 +23,9 @@
 #include "torch/api/measure_in_copy.h"
 #include "torch/api/run_step.h"
 #include "torch/memory/arbiter.h"
+#include "torch/memory/counted_device.h"
 #include "torch/memory/meter.h"
-#include "torch/memory/place.h"
-#include "torch/plans/planning.h"
+#include "torch/plans/planning_queue.h"
 #include "torch/session/session_state.h"
 
 namespace py = pybind11;
@@ -39,7 +39,7 @@ using NoInterpreter = py::call_guard<py::gil_scoped_release>;
 // policies that the library has.
 Policy policy_of(const std::vector<std::pair<std::string, std::string>>& rules) {
   const std::map<std::string, Choice> choices{
-      {"keep", Choice::keep}, {"forget", Choice::forget}, {"pack", Choice::pack}, {"decide", Choice::decide}};
+      {"keep", Choice::keep}, {"evict", Choice::evict}, {"pack", Choice::pack}, {"automatic", Choice::automatic}};
   std::vector<std::pair<std::string, Choice>> named;
   std::vector<Policy> policies;
   for (const auto& [name, choice] : rules) {
@@ -47,17 +47,17 @@ Policy policy_of(const std::vector<std::pair<std::string, std::string>>& rules) 
       policies.push_back(policy::keep_products());
     } else if (name == "pack_random") {
       policies.push_back(policy::pack_random());
-    } else if (name == "forget_cheap") {
-      policies.push_back(policy::forget_cheap());
+    } else if (name == "evict_cheap") {
+      policies.push_back(policy::evict_cheap());
     } else if (name.find("::") == std::string::npos && !name.ends_with("*")) {
       throw BadOption("[session] option policy has '" + name +
                       "': it must be an operator ('aten::mm'), modules ('encoder.*'), or one of keep_products, "
-                      "pack_random, forget_cheap");
+                      "pack_random, evict_cheap");
     } else if (const auto found = choices.find(choice); found != choices.end()) {
       named.emplace_back(name, found->second);
     } else {
       throw BadOption("[session] option policy has '" + choice + "' for '" + name +
-                      "': it must be keep, forget, pack or decide");
+                      "': it must be keep, evict, pack or decide");
     }
   }
   return policy::by_names(named, policy::first_of(std::move(policies)));
@@ -101,7 +101,7 @@ std::unique_ptr<PythonSession> make_session(std::optional<Bytes> budget, const s
                                             bool pack, double planning_share, double planning_seconds,
                                             const std::string& plans,
                                             const std::vector<std::pair<std::string, std::string>>& policy,
-                                            bool forget_everything, const std::string& name) {
+                                            bool evict_everything, const std::string& name) {
   if (!(planning_seconds >= 0 && planning_seconds < 1e9)) {
     throw BadOption("[session] option planning_seconds is " + std::to_string(planning_seconds) +
                     ": it must be from 0 to 1e9");
@@ -109,7 +109,7 @@ std::unique_ptr<PythonSession> make_session(std::optional<Bytes> budget, const s
   SessionOptions options;
   options.budget = budget.value_or(no_limit);
   options.device = device;
-  options.budgets = place_budgets(budgets);
+  options.budgets = device_budgets(budgets);
   options.disk.folder = disk;
   if (disk_bytes) options.disk.bytes = *disk_bytes;
   options.host.bytes = host;
@@ -119,7 +119,7 @@ std::unique_ptr<PythonSession> make_session(std::optional<Bytes> budget, const s
   options.planning_time = std::chrono::milliseconds(static_cast<std::int64_t>(planning_seconds * 1000));
   options.plans = plans;
   if (!policy.empty()) options.policy = policy_of(policy);
-  options.forget_everything = forget_everything;
+  options.evict_everything = evict_everything;
   options.name = name;
   const py::gil_scoped_release no_interpreter;
   return std::make_unique<PythonSession>(std::move(options));
@@ -198,7 +198,7 @@ void add_sessions(py::module_& module) {
   py::class_<PythonSession>(module, "Session")
       .def(py::init(&make_session), py::arg("budget"), py::arg("device"), py::arg("budgets"), py::arg("disk"),
            py::arg("disk_bytes"), py::arg("host"), py::arg("verify"), py::arg("pack"), py::arg("planning_share"),
-           py::arg("planning_seconds"), py::arg("plans"), py::arg("policy"), py::arg("forget_everything"),
+           py::arg("planning_seconds"), py::arg("plans"), py::arg("policy"), py::arg("evict_everything"),
            py::arg("name"))
       .def("open", &PythonSession::open, NoInterpreter())
       .def("close", &PythonSession::close, NoInterpreter())

@@ -27,7 +27,7 @@ def train(wrap: Callable[[nn.Module], nn.Module], session: reprise.Session | Non
         batch = torch.randint(0, 128, (16, 1)) + torch.arange(97) & 127
         with session.step() if session else contextlib.nullcontext():
             loss = F.cross_entropy(model(batch[:, :-1]).flatten(0, 1), batch[:, 1:].flatten())
-            loss.backward()  # what was forgotten is replayed here, and gradients go to the other ranks
+            loss.backward()  # what was evicted is replayed here, and gradients go to the other ranks
             optimizer.step()
             optimizer.zero_grad()
         results.append(loss.item())

@@ -6,12 +6,12 @@
     for batch in loader:
         with session.step():          # everything inside stays within the budget
             loss = model(batch).loss
-            loss.backward()           # what was forgotten is replayed here
+            loss.backward()           # what was evicted is replayed here
             optimizer.step()
             optimizer.zero_grad()
     print(session)
 
-`Session` decides by itself what to forget (evict) and replay (recompute); `checkpoint` lets you say it by hand, with the
+`Session` decides by itself what to evict and recompute; `checkpoint` lets you say it by hand, with the
 signature of torch.utils.checkpoint. `measure` runs a step once and tells what it needs. `plan`, `curve`, `fit` and
 `simulate` work on traces: of recorded steps, of files, and of graphs of any kind.
 

@@ -51,7 +51,7 @@ def run(words: Sequence[str]) -> None:
         _core.find_steps(
             budget,
             options.device,
-            _place_budgets(options.budgets),
+            _device_budgets(options.budgets),
             options.disk,
             disk_bytes,
             host,
@@ -72,7 +72,7 @@ def run(words: Sequence[str]) -> None:
     runpy.run_path(options.script, run_name="__main__")
 
 
-def _place_budgets(text: str | None) -> list[tuple[str, int | None]]:
+def _device_budgets(text: str | None) -> list[tuple[str, int | None]]:
     from . import planning
 
     budgets: list[tuple[str, int | None]] = []
@@ -104,7 +104,7 @@ def _tell(summary: str, trace_file: str | None) -> None:
 
 
 def doctor() -> int:
-    """Prints what is installed, and whether what was forgotten is rebuilt with the same bits, on each device that is here."""
+    """Prints what is installed, and whether what was evicted is recomputed with the same bits, on each device that is here."""
     import platform
 
     import torch
@@ -139,7 +139,7 @@ def _is_exact(device: str) -> bool:
         return [parameter.grad.cpu() for parameter in model.parameters() if parameter.grad is not None]
 
     try:
-        session = reprise.Session(device=device, forget_everything=True, verify="always")
+        session = reprise.Session(device=device, evict_everything=True, verify="always")
     except ValueError as error:
         print(f"{device}: a session cannot limit its bytes: {error}")
         return True

@@ -1,4 +1,4 @@
-"""Chains: checkpointing (recomputation of forgotten states) for your own closures and arrays of numpy, without torch.
+"""Chains: checkpointing (recomputation of evicted states) for your own closures and arrays of numpy, without torch.
 
     chain = reprise.Chain(10_000, step, adjoint_of_step, schedule=reprise.schedule.slots(20))
     y = chain.forward(x)
@@ -61,7 +61,7 @@ class Chain(Handle):
 
     `forward(k, state)` makes the state after layer k from the state before it. `backward(k, state, gradient)` gets the
     state before the layer again, and makes the gradient with respect to it from the one with respect to the state after
-    it. In between, the chain remembers the states that its schedule chooses, forgets the others, and runs forward again
+    it. In between, the chain remembers the states that its schedule chooses, evicts the others, and runs forward again
     from the nearest remembered state when backward needs one. Forward has to give the same result every time.
 
     A state is an array of numpy, a number, or a tuple, list or dict of these; a gradient may be anything. The chain holds
@@ -91,7 +91,7 @@ class Chain(Handle):
         tapes: True: layers have tapes, which backward needs in addition to the state. Forward gets one more argument, a bool
             that says whether the tape is wanted, and returns `(state, tape)`, or the tape alone if `kind` is another one;
             backward is `backward(k, state, tape, gradient)`.
-        verify: when a state that is made again is compared with the one that was forgotten, so that a closure with random
+        verify: when a state that is made again is compared with the one that was evicted, so that a closure with random
             numbers or a race is a ChainError and not a wrong gradient: "never", "first_time" or "always". Default:
             "first_time", in chains of at most 2^18 layers. With a codec that loses something nothing is compared.
         observer: a function that is called with a `Progress` after every closure, and from time to time while a plan is
@@ -336,7 +336,7 @@ class Chain(Handle):
         return self._core.remembers(whole(position, "a layer"))
 
     def clear(self) -> None:
-        """Forgets everything, statistics included, and what a disk has kept."""
+        """Removes everything, statistics included, and what a disk has kept."""
         self._core.clear()
 
     # ---- a pass that outlives the process

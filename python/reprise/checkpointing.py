@@ -34,7 +34,7 @@ def _site_of(key: Any) -> _core.Site:
         return _core.Site()
 
 
-def _call_forgetting(key: Any, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+def _call_evicting(key: Any, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     region = _core.Region(_site_of(key))
     try:
         return function(*args, **kwargs)
@@ -53,7 +53,7 @@ def checkpoint(
     context_fn: Callable[..., Any] = noop_context_fn,
     **kwargs: Any,
 ) -> T:
-    """Calls function(*args, **kwargs) and returns its result; what autograd saves in it is forgotten, and replayed when
+    """Calls function(*args, **kwargs) and returns its result; what autograd saves in it is evicted, and replayed when
     backward asks for it.
 
     It takes what `torch.utils.checkpoint.checkpoint` takes, so that changing one import is enough. The difference: the
@@ -67,7 +67,7 @@ def checkpoint(
         raise TypeError("[checkpoint] context_fn is not supported: use the policy of a reprise.Session instead")
     arguments.function(function, "[checkpoint] the function")
     del use_reentrant, preserve_rng_state, determinism_check, debug, early_stop
-    return _call_forgetting(_key_of(function), function, *args, **kwargs)
+    return _call_evicting(_key_of(function), function, *args, **kwargs)
 
 
 def checkpoint_sequential(
@@ -77,7 +77,7 @@ def checkpoint_sequential(
     use_reentrant: bool | None = None,
     preserve_rng_state: bool = True,
 ) -> Any:
-    """Calls the functions one after another, in so many segments; what autograd saves in all but the last is forgotten.
+    """Calls the functions one after another, in so many segments; what autograd saves in all but the last is evicted.
 
     It takes what `torch.utils.checkpoint.checkpoint_sequential` takes; see `checkpoint` for what differs.
     """
@@ -103,5 +103,5 @@ def checkpoint_sequential(
         return value
 
     for begin in range(0, size * (segments - 1), max(size, 1)):
-        input = _call_forgetting(_key_of(parts[begin]), run, parts[begin : begin + size], input)
+        input = _call_evicting(_key_of(parts[begin]), run, parts[begin : begin + size], input)
     return run(parts[size * (segments - 1) :], input)

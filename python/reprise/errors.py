@@ -13,13 +13,13 @@ class SessionError(Error):
 
 
 class BudgetError(SessionError):
-    """An allocation does not fit the budget, and nothing is left to forget.
+    """An allocation does not fit the budget, and nothing is left to evict.
 
     It is raised before the first byte over, in the thread that allocates. Catch it outside of the step.
 
     Attributes:
         budget: the budget that was in force, in bytes.
-        live: live bytes that cannot be forgotten.
+        live: live bytes that cannot be evicted.
         requested: the bytes of this allocation.
         pinned: the owners of the live bytes, as (what, bytes), largest first.
         smallest_feasible: the smallest budget with a proven plan, or None if none is known.
@@ -48,7 +48,7 @@ class BudgetError(SessionError):
 
 
 class MismatchError(SessionError):
-    """A rebuilt value is not the forgotten one, bit for bit. From now on this value is kept."""
+    """A recomputed value is not the evicted one, bit for bit. From now on this value is kept."""
 
 
 class ChangedInputError(SessionError):

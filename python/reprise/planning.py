@@ -1,4 +1,4 @@
-"""Plans for recorded steps and for graphs of any kind: what to forget, pack and replay (recompute) within a budget."""
+"""Plans for recorded steps and for graphs of any kind: what to evict, pack and recompute within a budget."""
 from __future__ import annotations
 
 import json
@@ -97,7 +97,7 @@ class Trace:
 
     @property
     def peak(self) -> int:
-        """The peak, in bytes, if nothing is forgotten."""
+        """The peak, in bytes, if nothing is evicted."""
         return self._core.peak()
 
     @property
@@ -306,11 +306,11 @@ def plan(
     seed: int = 1,
     start: Plan | None = None,
 ) -> PlanResult:
-    """Plans what to forget and what to replay so that the trace fits the budget.
+    """Plans what to evict and what to replay so that the trace fits the budget.
 
     Args:
         trace: what happened.
-        budget: bytes, as an int or as text: "512MiB", or "0.5x" for half of the peak if nothing is forgotten.
+        budget: bytes, as an int or as text: "512MiB", or "0.5x" for half of the peak if nothing is evicted.
         planner: one of `reprise.planners()`; "best" is the one to use.
         count: for "segments" the number of segments, for "every" the number of operators between two that are
             remembered, for "revolve" and "hrevolve" the number of states in memory.
@@ -336,7 +336,7 @@ def plan(
 
 
 def curve(trace: Trace, *, points: int = 12, seconds: float = 30.0, seed: int = 1) -> Curve:
-    """Plans a number of budgets, from the smallest feasible one to the peak if nothing is forgotten."""
+    """Plans a number of budgets, from the smallest feasible one to the peak if nothing is evicted."""
     _need_trace(trace, "[curve]")
     points = arguments.whole(points, "[curve] points", 1, 2**31 - 1)
     seconds = arguments.number(seconds, "[curve] seconds")

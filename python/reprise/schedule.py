@@ -1,4 +1,4 @@
-"""Schedules: what a chain remembers, and when it replays (recomputes) what it forgot.
+"""Schedules: what a chain remembers, and when it replays (recomputes) what it evicted.
 
     chain.schedule = reprise.schedule.every(8)
     chain.schedule = reprise.schedule.slots(20)         # Revolve
@@ -97,7 +97,7 @@ def online(count: int) -> Schedule:
 
 
 def selective(threshold: float = 100.0) -> Schedule:
-    """Remembers a state if rebuilding it from the one remembered before would cost at least this much. The costs of
+    """Remembers a state if recomputing it from the one remembered before would cost at least this much. The costs of
     layers are those given to `ChainLoop.forward`, or else 1 for each layer, and after `Chain.measure` seconds."""
     return Schedule(_core.schedule_selective(arguments.real(threshold, "[chain] threshold")))
 

@@ -101,7 +101,7 @@ class Session(Handle):
                 optimizer.zero_grad()
         print(session)
 
-    While a step is open, the operators of its thread are recorded. Tensors that autograd saves may be forgotten
+    While a step is open, the operators of its thread are recorded. Tensors that autograd saves may be evicted
     (evicted), and are replayed (recomputed) when backward asks for them: the same bits, from the same operators, without
     running your functions again. The budget counts all live bytes of torch's allocator for a device in the process,
     parameters, gradients and optimizer state included, while a step is open; it is checked before every allocation.
@@ -109,30 +109,30 @@ class Session(Handle):
     Args:
         budget: bytes, as an int or as text like "2GiB"; a multiple of what the model needs, like "0.5x", which two
             plain steps measure first; None measures and limits nothing.
-        device: whose bytes the budget counts, and whose values are forgotten and rebuilt: "cpu", "npu:0", or a
+        device: whose bytes the budget counts, and whose values are evicted and recomputed: "cpu", "npu:0", or a
             torch.device. None: the device of the parameters, which is the CPU if no accelerator is in use when the first
             step begins. Values on other devices are kept.
         budgets: budgets of several devices at once instead of `budget` and `device`: a dict from devices to bytes, as
             {"npu:0": "8GiB", "cpu": "2GiB"}; None for one that is only counted. Plans are made for the first.
         disk: a folder, which has to exist, for a disk below the memory: values go to files there (are offloaded) instead of
-            being forgotten, where that is cheaper by the speed that was measured, or where there is no other way to keep to
+            being evicted, where that is cheaper by the speed that was measured, or where there is no other way to keep to
             the budget. Files are checked, and removed in the end. None: no disk.
         disk_bytes: the most bytes of these files; None: no limit.
         host: bytes of pinned memory of the host, as an int or as text, that values of the accelerator in `device` or
-            `budgets` may go to (be offloaded to) instead of being forgotten. None: none.
-        verify: when a rebuilt value is compared with the forgotten one, bit by bit: "first_time" for each recipe, "always"
+            `budgets` may go to (be offloaded to) instead of being evicted. None: none.
+        verify: when a recomputed value is compared with the evicted one, bit by bit: "first_time" for each recipe, "always"
             or "never".
-        pack: masks and indices are packed without loss instead of forgotten.
+        pack: masks and indices are packed without loss instead of evicted.
         planning_share: the CPU time that planning may take, on a thread of its own, as a share of the CPU time of all
             steps so far, beside a credit of 8 steps (0.5 to 2 seconds); never more than plans can be expected to save.
             0: no plans; `math.inf`: every trace is planned at once.
         planning_seconds: the most time that the planner may spend on a plan. 0: no plans.
         plans: a folder in which plans are kept for the next run of the program.
-        policy: what is kept, forgotten or packed by hand: a dict from operators ("aten::mm", "aten::mul.Tensor") or
-            modules ("encoder.*", after `label_modules`) to "keep", "forget", "pack" or "decide"; or names of policies that
-            there are: "keep_products", "pack_random", "forget_cheap". Operators have the names that traces
+        policy: what is kept, evicted or packed by hand: a dict from operators ("aten::mm", "aten::mul.Tensor") or
+            modules ("encoder.*", after `label_modules`) to "keep", "evict", "pack" or "automatic"; or names of policies that
+            there are: "keep_products", "pack_random", "evict_cheap". Operators have the names that traces
             have: one that is composed of others ("aten::linear") is recorded as these ("aten::addmm").
-        forget_everything: forgets every value that can be rebuilt, and rebuilds all of it: slow, and the strictest test.
+        evict_everything: evicts every value that can be recomputed, and recomputes all of it: slow, and the strictest test.
         end_together: if several processes train together (torch.distributed) and one cannot keep its budget, all of them
             raise its BudgetError instead of waiting for it in a collective operation. False: each is on its own.
         name: of the session, in summaries and errors.
@@ -153,7 +153,7 @@ class Session(Handle):
         planning_seconds: float = 5.0,
         plans: str | os.PathLike[str] | None = None,
         policy: Policy | None = None,
-        forget_everything: bool = False,
+        evict_everything: bool = False,
         end_together: bool = True,
         name: str = "session",
     ) -> None:
@@ -166,7 +166,7 @@ class Session(Handle):
         self._core = _core.Session(
             budget=None if self._share else _limit(budget, "[session] option budget"),
             device="" if device is None else _device(device, "[session] option device"),
-            budgets=_place_budgets(budgets, "[session] option budgets"),
+            budgets=_device_budgets(budgets, "[session] option budgets"),
             disk="" if disk is None else arguments.path(disk, "[session] option disk"),
             disk_bytes=None if disk_bytes is None else bytes_of(disk_bytes, what="[session] option disk_bytes"),
             host=0 if host is None else bytes_of(host, what="[session] option host"),
@@ -176,7 +176,7 @@ class Session(Handle):
             planning_seconds=arguments.number(planning_seconds, "[session] option planning_seconds"),
             plans="" if plans is None else arguments.path(plans, "[session] option plans"),
             policy=_rules(policy),
-            forget_everything=arguments.flag(forget_everything, "[session] option forget_everything"),
+            evict_everything=arguments.flag(evict_everything, "[session] option evict_everything"),
             name=arguments.text(name, "[session] option name"),
         )
 
@@ -226,11 +226,11 @@ class Session(Handle):
     @property
     def budgets(self) -> dict[str, int | None]:
         """The budgets of all devices of the session, by their names. Those that are set are in force from the next step on."""
-        return {place["device"]: place["budget_bytes"] for place in self.summary()["places"]}
+        return {device["device"]: device["budget_bytes"] for device in self.summary()["devices"]}
 
     @budgets.setter
     def budgets(self, budgets: Mapping[str | torch.device, int | str | None]) -> None:
-        for device, budget in _place_budgets(budgets, "[session] budgets"):
+        for device, budget in _device_budgets(budgets, "[session] budgets"):
             self._core.set_budget(budget, device)
 
     @property
@@ -254,7 +254,7 @@ class Session(Handle):
 
     def plan(self) -> Plan | None:
         """Returns the plan for that trace, or None if there is none. Other bytes may have outgrown it, as `simulate` says
-        then: its budget holds, because more is forgotten beside it."""
+        then: its budget holds, because more is evicted beside it."""
         plan = self._core.plan()
         return None if plan is None else Plan(plan)
 
@@ -275,9 +275,9 @@ class Session(Handle):
         `nonzero`) ends the measurement with a SessionError that names it. What only moves bytes looks cheaper than it is.
         """
         arguments.function(train, "[measure] the step")
-        for place in self.budgets:
-            if place != "cpu":
-                raise ValueError(f"[measure] a step on {place} cannot be run without its memory, only one on the CPU")
+        for device in self.budgets:
+            if device != "cpu":
+                raise ValueError(f"[measure] a step on {device} cannot be run without its memory, only one on the CPU")
         if self._seeks_place and _core.accelerators_in_use():
             raise ValueError(
                 "[measure] the session names no device, and an accelerator is in use. Only a step on the CPU can be run without "
@@ -486,7 +486,7 @@ def _device(device: str | torch.device, what: str) -> str:
     return name
 
 
-def _place_budgets(
+def _device_budgets(
     budgets: Mapping[str | torch.device, int | str | None] | None, what: str
 ) -> list[tuple[str, int | None]]:
     if budgets is None:

@@ -1,4 +1,4 @@
-"""Models for the tests, small enough for seconds and large enough to have something to forget."""
+"""Models for the tests, small enough for seconds and large enough to have something to evict."""
 from __future__ import annotations
 
 import torch

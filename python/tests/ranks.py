@@ -34,7 +34,7 @@ def loss_of(model: torch.nn.Module, step: int) -> torch.Tensor:
 
 
 def replicated(**options: Any) -> torch.nn.Module:
-    # Small buckets, so that there are several, and they are rebuilt after the first step.
+    # Small buckets, so that there are several, and they are recomputed after the first step.
     return DistributedDataParallel(Transformer(blocks=4, width=32), bucket_cap_mb=0.02, **options)
 
 
@@ -145,7 +145,7 @@ def compare(case: str, shares: list[float]) -> dict[str, Any]:
     result: dict[str, Any] = {"peaks": plain.peaks, "before": plain.before}
     for share in [0.0, *shares]:
         budget = plain.budget(share) if share else None
-        session = reprise.Session(budget, forget_everything=not share, planning_seconds=0.1)
+        session = reprise.Session(budget, evict_everything=not share, planning_seconds=0.1)
         try:
             trained = Training(case, session).run()
         except reprise.SessionError as error:

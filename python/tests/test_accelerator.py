@@ -54,7 +54,7 @@ def test_random_operators_draw_what_plain_torch_draws(draws_on_cpu: bool) -> Non
 
         for name, f in functions.items():
             plain = gradient(f)
-            for options in {}, dict(forget_everything=True), dict(forget_everything=True, verify="never"):
+            for options in {}, dict(evict_everything=True), dict(evict_everything=True, verify="never"):
                 session = reprise.Session(device="sim", **options)
                 for _ in range(3):
                     with session.step():
@@ -87,7 +87,7 @@ def test_compiled_functions_run_on_it() -> None:
         f = torch.compile(lambda x: x.sin().exp(), backend="aot_eager")
         f(x).sum().backward()
         plain, x.grad = x.grad.cpu(), None
-        for options in {}, dict(forget_everything=True):
+        for options in {}, dict(evict_everything=True):
             with reprise.Session(device="sim", **options).step():
                 f(x).sum().backward()
             assert torch.equal(plain, x.grad.cpu())

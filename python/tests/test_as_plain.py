@@ -47,7 +47,7 @@ def test_settings_may_be_others_in_backward_than_in_forward(name: str) -> None:
 
     plain = train()
     before = torch.get_num_threads(), torch.backends.mkldnn.enabled
-    session = reprise.Session(forget_everything=True, verify="never")
+    session = reprise.Session(evict_everything=True, verify="never")
     for _ in range(2):
         with session.step():
             assert torch.equal(train(), plain)
@@ -142,7 +142,7 @@ def test_a_saved_tensor_that_needs_no_gradient_is_the_very_object(options: dict[
     assert seen[0] is factor
 
 
-@pytest.mark.parametrize("options", [{}, {"budget": "1GiB"}, {"forget_everything": True}])
+@pytest.mark.parametrize("options", [{}, {"budget": "1GiB"}, {"evict_everything": True}])
 def test_what_a_node_has_saved_can_be_looked_at_and_is_the_programs_memory(options: dict[str, Any]) -> None:
     with reprise.Session(**options).step():
         a = torch.ones(2, requires_grad=True)
@@ -227,7 +227,7 @@ def set_by_parametrization(m: torch.nn.Module) -> None:
 
 
 @pytest.mark.parametrize("change", [set_to_its_double, set_by_parametrization])
-@pytest.mark.parametrize("options", [{"budget": "4MiB"}, {"forget_everything": True}])
+@pytest.mark.parametrize("options", [{"budget": "4MiB"}, {"evict_everything": True}])
 def test_a_parameter_may_be_set_to_what_was_made_from_it(change: Callable[[torch.nn.Module], None], options: dict[str, Any]) -> None:
     def train(step: Any) -> torch.Tensor:
         torch.manual_seed(0)
@@ -302,14 +302,14 @@ def test_a_budget_error_in_scripted_code_is_one_outside_of_the_step() -> None:
     assert [row["op"] for row in session.summary()["kept"]] == ["TorchScript"]
 
 
-def test_a_vmapped_model_is_forgotten_like_any_other() -> None:
+def test_a_vmapped_model_is_evicted_like_any_other() -> None:
     def train() -> torch.Tensor:
         model = blocks()
         torch.vmap(model)(torch.linspace(0, 1, 64 * 128).view(4, 16, 128)).pow(2).mean().backward()
         return model[0][0].weight.grad
 
     plain = train()
-    session = reprise.Session(forget_everything=True)
+    session = reprise.Session(evict_everything=True)
     with session.step():
         assert torch.equal(train(), plain)
     assert session.summary()["replays"] > 0
@@ -324,7 +324,7 @@ def test_a_transform_of_torch_func_is_exact_and_says_that_it_keeps_all() -> None
 
     gradients = torch.func.grad(loss)
     plain = gradients(parameters, torch.ones(64, 128))
-    session = reprise.Session(forget_everything=True)
+    session = reprise.Session(evict_everything=True)
     with session.step():
         there = gradients(parameters, torch.ones(64, 128))
     assert all(torch.equal(plain[name], there[name]) for name in plain)

@@ -62,9 +62,9 @@ CASES = {
     "plans as bytes": (lambda: session(plans=b"here"), TypeError, "option plans is b'here': it must be a path"),
     "policy": (lambda: session(policy=3), TypeError, "option policy is 3: it must be a dict by names"),
     "policy that is a function": (lambda: session(policy=print), TypeError, "is a dict by names"),
-    "policy with another choice": (lambda: session(policy={"aten::mm": "burn"}), ValueError, "it must be keep, forget"),
+    "policy with another choice": (lambda: session(policy={"aten::mm": "burn"}), ValueError, "it must be keep, evict"),
     "policy for nobody": (lambda: session(policy=["mm"]), ValueError, "it must be an operator"),
-    "forget_everything": (lambda: session(forget_everything=1), TypeError, "forget_everything is 1: it must be True or"),
+    "evict_everything": (lambda: session(evict_everything=1), TypeError, "evict_everything is 1: it must be True or"),
     "end_together": (lambda: session(end_together="no"), TypeError, "end_together is 'no': it must be True or False"),
     "name": (lambda: session(name=None), TypeError, "option name is None: it must be text"),
     "an option that there is not": (lambda: session(verifies="never"), TypeError, "verifies"),
@@ -117,7 +117,7 @@ def test_what_makes_no_sense_is_an_exception_with_a_sentence(case, tmp_path, mon
     assert words in str(caught.value)
     assert "incompatible" not in str(caught.value), "pybind11's words, not ours"
     # Everything works on.
-    works = session(forget_everything=True)
+    works = session(evict_everything=True)
     x = torch.ones(8, requires_grad=True)
     with works.step():
         x.exp().sum().backward()
@@ -125,7 +125,7 @@ def test_what_makes_no_sense_is_an_exception_with_a_sentence(case, tmp_path, mon
 
 
 def test_a_step_inside_of_a_step_is_refused_and_the_outer_one_goes_on():
-    outer, inner = session(name="outer", forget_everything=True), session()
+    outer, inner = session(name="outer", evict_everything=True), session()
     x = torch.ones(8, requires_grad=True)
     with outer.step():
         y = x.exp()

@@ -53,7 +53,7 @@ def test_closures_that_write_get_the_same_memory_again():
     assert x.ctypes.data not in addresses
 
 
-def test_what_was_forgotten_is_freed():
+def test_what_was_evicted_is_freed():
     alive = []
 
     class Watched:

@@ -36,7 +36,7 @@ def test_it_takes_everything_that_torchs_takes():
     assert same(gradients(lambda block, x: reprise.checkpoint(block, x, preserve_rng_state=True, **options)), plain)
 
 
-def test_what_autograd_saves_inside_is_forgotten():
+def test_what_autograd_saves_inside_is_evicted():
     block = nn.Sequential(*(nn.Sequential(nn.Linear(128, 128), nn.Tanh()) for _ in range(8)))
     x = torch.randn(1024, 128, requires_grad=True)
 
@@ -46,8 +46,8 @@ def test_what_autograd_saves_inside_is_forgotten():
         return reprise.live_bytes() - before, y
 
     plain, _ = held(block)
-    forgotten, y = held(lambda x: reprise.checkpoint(block, x))
-    assert forgotten < plain / 4
+    evicted, y = held(lambda x: reprise.checkpoint(block, x))
+    assert evicted < plain / 4
     y.sum().backward()
 
 

@@ -1,4 +1,4 @@
-"""torch.compile in a session: the bits of the compiled model run plainly, and compiled blocks that are forgotten and run
+"""torch.compile in a session: the bits of the compiled model run plainly, and compiled blocks that are evicted and run
 again. Most of it with the backend aot_eager, which goes the same way as Inductor and needs no compiler."""
 import contextlib
 import os
@@ -56,10 +56,10 @@ def whole(backend, module):
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", pytest.param("inductor", marks=long)])
-def test_compiled_blocks_are_forgotten_and_run_again_with_the_same_bits(backend):
+def test_compiled_blocks_are_evicted_and_run_again_with_the_same_bits(backend):
     make = compiled_blocks(backend, blocks=3)
     plain = train(make, steps=3)
-    session = reprise.Session(forget_everything=True, verify="always")
+    session = reprise.Session(evict_everything=True, verify="always")
     assert train(make, session, steps=3).steps == plain.steps
     assert session.summary()["replays"] > 0
     names = {operator["name"] for operator in session.trace().to_dict()["operators"]}
@@ -80,7 +80,7 @@ def test_a_gpt_of_compiled_blocks_trains_within_half_of_its_bytes(backend):
     assert "reprise::compiled" in {operator["name"] for operator in session.trace().to_dict()["operators"]}
 
 
-def test_each_graph_of_a_function_with_a_break_is_forgotten_by_itself():
+def test_each_graph_of_a_function_with_a_break_is_evicted_by_itself():
     class Broken(nn.Module):
         def __init__(self):
             super().__init__()
@@ -92,7 +92,7 @@ def test_each_graph_of_a_function_with_a_break_is_forgotten_by_itself():
             return F.dropout(self.second(x).tanh()).exp()
 
     plain = train(whole("aot_eager", Broken), steps=3)
-    session = reprise.Session(forget_everything=True)
+    session = reprise.Session(evict_everything=True)
     assert train(whole("aot_eager", Broken), session, steps=3).steps == plain.steps
     graphs = [operator for operator in session.trace().to_dict()["operators"] if operator["name"] == "reprise::compiled"]
     assert len(graphs) == 2
@@ -113,7 +113,7 @@ def test_graphs_for_any_size_are_given_their_sizes_again():
         return result
 
     plain = gradients(None)
-    session = reprise.Session(forget_everything=True, verify="always")
+    session = reprise.Session(evict_everything=True, verify="always")
     assert all(torch.equal(one, other) for one, other in zip(plain, gradients(session), strict=True))
     assert session.summary()["replays"] > 0
 
@@ -139,7 +139,7 @@ def test_a_graph_that_changes_its_inputs_is_kept():
             return self.norm(self.layer(x)).tanh()
 
     plain = train(whole("aot_eager", Normalized), steps=3)
-    session = reprise.Session(forget_everything=True)
+    session = reprise.Session(evict_everything=True)
     assert train(whole("aot_eager", Normalized), session, steps=3).steps == plain.steps
     assert "changes its inputs" in kept(session)["torch.compile"]["why"]
     assert kept(session)["torch.compile"]["bytes"] > 0
@@ -161,7 +161,7 @@ def test_what_compiled_code_overwrites_is_there_for_those_who_need_it():
         return scale.grad
 
     plain = gradient(None)
-    session = reprise.Session(forget_everything=True, verify="never")
+    session = reprise.Session(evict_everything=True, verify="never")
     assert torch.equal(gradient(session), plain)
     assert session.summary()["replays"] > 0
 
@@ -182,7 +182,7 @@ def test_a_function_of_the_users_inside_of_a_graph_runs_once():
     function(x)
     for _ in range(2):
         calls.clear()
-        session = reprise.Session(forget_everything=True)
+        session = reprise.Session(evict_everything=True)
         with session.step():
             function(x).sum().backward()
         assert calls == [1]
@@ -203,7 +203,7 @@ def test_random_numbers_that_a_graph_takes_by_itself_are_not_replayed():
 
     weight = torch.randn(64, 64, requires_grad=True)
     function = torch.compile(lambda x: (x @ weight).tanh().exp(), backend=aot_autograd(fw_compiler=compiler))
-    session = reprise.Session(forget_everything=True)
+    session = reprise.Session(evict_everything=True)
     with session.step():
         function(torch.randn(64, 64)).sum().backward()
     assert "in a way of its own" in kept(session)["reprise::compiled"]["why"]
@@ -253,7 +253,7 @@ def test_compiled_code_without_a_gradient_between_operators_that_have_one(verify
         return [parameter.grad for layer in (before, after) for parameter in layer.parameters()]
 
     plain = gradients(None)
-    session = reprise.Session(forget_everything=True, verify=verify)
+    session = reprise.Session(evict_everything=True, verify=verify)
     assert all(torch.equal(one, other) for one, other in zip(plain, gradients(session), strict=True))
     assert session.summary()["replays"] > 0
 
@@ -298,7 +298,7 @@ def test_memory_that_a_compiled_backward_uses_again_is_not_taken_for_what_was_sa
         return x.grad, w.grad
 
     plain = result(None)
-    session = reprise.Session(forget_everything=True, verify="never")
+    session = reprise.Session(evict_everything=True, verify="never")
     assert all(torch.equal(one, other) for one, other in zip(plain, result(session), strict=True))
 
 
@@ -315,4 +315,4 @@ def test_modes_see_what_a_compiled_graph_calls():
             function(x).sum().backward()
         return counter.get_total_flops()
 
-    assert flops(reprise.Session(forget_everything=True)) == flops(None) > 0
+    assert flops(reprise.Session(evict_everything=True)) == flops(None) > 0

@@ -63,12 +63,12 @@ def ddp():
 
 
 @pytest.mark.parametrize("case", DDP)
-def test_ddp_has_the_same_bits_with_everything_forgotten_and_within_budgets(ddp, case):
+def test_ddp_has_the_same_bits_with_everything_evicted_and_within_budgets(ddp, case):
     expect_same_bits(ddp[case], ["0.6", "0.4"])
 
 
 @pytest.mark.parametrize("case", [case for case in DDP if case != "no_sync"])
-def test_ddp_follows_its_plan_from_the_step_after_the_buckets_were_rebuilt(ddp, case):
+def test_ddp_follows_its_plan_from_the_step_after_the_buckets_were_recomputed(ddp, case):
     for result in ddp[case]:
         for share in ["0.6", "0.4"]:
             assert all(result[share]["followed"][3:]), result[share]
@@ -86,7 +86,7 @@ def fsdp():
 
 
 @pytest.mark.parametrize("case", FSDP)
-def test_fully_shard_has_the_same_bits_with_everything_forgotten_and_within_budgets(fsdp, case):
+def test_fully_shard_has_the_same_bits_with_everything_evicted_and_within_budgets(fsdp, case):
     expect_same_bits(fsdp[case], FSDP[case])
 
 
@@ -97,7 +97,7 @@ def test_fully_shard_follows_its_plan(fsdp):
 
 
 def test_what_fully_shard_frees_stays_freed(fsdp):
-    for result in fsdp["fully_shard"]:  # with everything forgotten: less than plain training, which keeps it all
+    for result in fsdp["fully_shard"]:  # with everything evicted: less than plain training, which keeps it all
         assert result["0.0"]["peak"] < max(result["peaks"])
 
 

@@ -10,9 +10,9 @@ import reprise
 
 
 @pytest.mark.parametrize("name", models.ALL)
-def test_everything_is_forgotten_and_rebuilt_with_the_same_bits(name):
+def test_everything_is_evicted_and_recomputed_with_the_same_bits(name):
     make, _ = models.ALL[name]
-    session = reprise.Session(forget_everything=True)
+    session = reprise.Session(evict_everything=True)
     assert train(make, session, steps=3).steps == train(make, steps=3).steps
     assert session.summary()["replays"] > 0
 
@@ -40,7 +40,7 @@ def test_within_a_budget_the_bits_are_the_same_and_the_peak_is_kept(name):
 @pytest.mark.filterwarnings("ignore:Anomaly Detection")
 def test_inside_of_what_torch_has_for_saved_tensors(around):
     plain = train(models.transformer, steps=2)
-    within = train(models.transformer, reprise.Session(forget_everything=True), steps=2, around=around)
+    within = train(models.transformer, reprise.Session(evict_everything=True), steps=2, around=around)
     assert within.steps == plain.steps
 
 
@@ -53,7 +53,7 @@ def test_accumulated_gradients_follow_a_plan_with_the_same_bits():
 
 
 def test_what_changes_only_the_view_in_place_is_no_write():
-    session = reprise.Session(forget_everything=True)
+    session = reprise.Session(evict_everything=True)
     train(models.reshaped, session, steps=3)
     summary = session.summary()
     assert (summary["traces"], summary["divergences"]) == (1, 0), summary["last_divergences"]
@@ -72,7 +72,7 @@ def test_what_changes_only_the_view_in_place_is_no_write():
     ids=["add_", "copy_", "zero_", "mul_", "a part", "out"],
 )
 def test_what_a_hook_overwrites_in_backward_is_there_for_those_who_need_it(write):
-    """The sine is forgotten, and rebuilt after its argument was overwritten."""
+    """The sine is evicted, and recomputed after its argument was overwritten."""
 
     def loss(model, step):
         x = torch.randn(64, 64, generator=torch.Generator().manual_seed(step))
@@ -87,7 +87,7 @@ def test_what_a_hook_overwrites_in_backward_is_there_for_those_who_need_it(write
     def make():
         return torch.nn.Linear(64, 64, bias=False), loss
 
-    session = reprise.Session(forget_everything=True)
+    session = reprise.Session(evict_everything=True)
     assert train(make, session, steps=3).steps == train(make, steps=3).steps
     assert session.summary()["replays"] > 0
 
@@ -96,7 +96,7 @@ def test_functions_and_hooks_of_the_user_run_once():
     models.Doubled.calls = 0
     train(models.own_function, steps=1)
     plainly, models.Doubled.calls = models.Doubled.calls, 0
-    train(models.own_function, reprise.Session(forget_everything=True), steps=1)
+    train(models.own_function, reprise.Session(evict_everything=True), steps=1)
     assert models.Doubled.calls == plainly
 
     fired = []
@@ -107,7 +107,7 @@ def test_functions_and_hooks_of_the_user_run_once():
         model.blocks[1].register_full_backward_hook(lambda *_: fired.append("backward"))
         return model, loss
 
-    session = reprise.Session(forget_everything=True)
+    session = reprise.Session(evict_everything=True)
     train(make, session, steps=1)
     assert fired == ["forward", "backward"]
     assert session.summary()["replays"] > 0
@@ -123,7 +123,7 @@ def test_an_operator_written_in_python_runs_once():
 
     shifted.register_autograd(lambda ctx, gradient: gradient)
     x = torch.randn(64, 64, requires_grad=True)
-    session = reprise.Session(forget_everything=True)
+    session = reprise.Session(evict_everything=True)
     with session.step():
         shifted(x.exp()).pow(2).sum().backward()
     assert len(calls) == 1
@@ -139,7 +139,7 @@ def test_modes_do_not_see_replays():
             loss(model, 0).backward()
         return counter.get_total_flops()
 
-    assert flops(reprise.Session(forget_everything=True)) == flops(None)
+    assert flops(reprise.Session(evict_everything=True)) == flops(None)
 
 
 def test_backward_may_run_on_another_thread():
@@ -155,5 +155,5 @@ def test_backward_may_run_on_another_thread():
             thread.join()
         return [p.grad for p in model.parameters()]
 
-    for plain, rebuilt in zip(gradients(None), gradients(reprise.Session(forget_everything=True))):
-        assert torch.equal(plain, rebuilt)
+    for plain, recomputed in zip(gradients(None), gradients(reprise.Session(evict_everything=True))):
+        assert torch.equal(plain, recomputed)

@@ -31,7 +31,7 @@ def test_a_trainer_of_transformers_has_the_same_bits(tmp_path):
         transformers.Trainer(model=model, args=arguments, train_dataset=dataset, callbacks=callbacks).train()
         return [parameter.detach() for parameter in model.parameters()]
 
-    callback = BudgetCallback(forget_everything=True)
+    callback = BudgetCallback(evict_everything=True)
     assert same(train([callback]), train([]))
     summary = callback.session.summary()
     assert summary["steps"] == 3 and summary["replays"] > 0
@@ -89,7 +89,7 @@ def test_a_trainer_of_lightning_has_the_same_bits(tmp_path):
         trainer.fit(model, torch.utils.data.DataLoader(data, batch_size=4))
         return [parameter.detach() for parameter in model.parameters()]
 
-    callback = BudgetCallback(forget_everything=True)
+    callback = BudgetCallback(evict_everything=True)
     assert same(train([callback]), train([]))
     summary = callback.session.summary()
     assert summary["steps"] == 3 and summary["replays"] > 0

@@ -53,7 +53,7 @@ def test_the_exit_code_is_kept_while_planning_is_under_way(code):
 def test_the_interpreter_ends_with_a_step_and_a_graph_that_are_alive():
     assert run(
         """
-        session = reprise.Session(forget_everything=True)
+        session = reprise.Session(evict_everything=True)
         step = session.step()
         step.__enter__()
         kept = torch.randn(8, 8, requires_grad=True).exp().sin()
@@ -112,7 +112,7 @@ def test_a_child_of_a_fork_trains_in_a_session_of_its_own():
         train(session)
         child = os.fork()
         if child == 0:
-            own = reprise.Session(forget_everything=True)
+            own = reprise.Session(evict_everything=True)
             train(own)
             own.wait_for_plan()
             sys.exit(5)

@@ -56,8 +56,8 @@ def test_a_device_is_named_and_has_a_budget(named):
         with session.step():
             run(model, x)
         assert all(torch.equal(p.grad, e) for p, e in zip(model.parameters(), expected, strict=True))
-        (place,) = session.summary()["places"]
-        assert place["device"] == "cpu" and place["budget_bytes"] == budget >= place["peak_bytes"]
+        (device,) = session.summary()["devices"]
+        assert device["device"] == "cpu" and device["budget_bytes"] == budget >= device["peak_bytes"]
         assert session.budget == budget and session.budgets == {"cpu": budget}
         session.budgets = {"cpu": "1GiB"}
         assert session.budget == 1 << 30
@@ -170,7 +170,7 @@ def test_a_budget_error_in_a_node_of_backward_has_its_type_and_facts():
 
 def test_a_write_behind_the_back_of_torch_is_a_mismatch_error():
     x = torch.ones(4096, requires_grad=True)
-    session = reprise.Session(forget_everything=True, verify="always")
+    session = reprise.Session(evict_everything=True, verify="always")
     with pytest.raises(reprise.MismatchError):
         with session.step():
             y = x.exp()
@@ -189,7 +189,7 @@ def test_a_write_that_is_told_is_no_error():
             y.exp().sin().sum().backward()
         return x.grad
 
-    assert torch.equal(gradient(reprise.Session(forget_everything=True, verify="always")), gradient(None))
+    assert torch.equal(gradient(reprise.Session(evict_everything=True, verify="always")), gradient(None))
     with pytest.raises(TypeError, match="must be a tensor"):
         reprise.Session().touched("y")
 
@@ -205,7 +205,7 @@ def test_errors_of_the_program_keep_their_types_and_the_next_step_works():
             raise KeyError("mine")
 
     model, x = deep(layers=2)
-    session = reprise.Session(forget_everything=True)
+    session = reprise.Session(evict_everything=True)
     with pytest.raises(KeyError, match="mine"):
         with session.step():
             Fails.apply(model(x)).sum().backward()
@@ -267,7 +267,7 @@ def test_two_threads_train_in_sessions_of_their_own():
     torch.manual_seed(7)
     made = [models.convolutions() for _ in range(2)]
     expected = [gradients(copy.deepcopy(model), loss, None) for model, loss in made]
-    sessions = [reprise.Session(forget_everything=True) for _ in made]
+    sessions = [reprise.Session(evict_everything=True) for _ in made]
     results = {}
 
     def work(number):
@@ -280,8 +280,8 @@ def test_two_threads_train_in_sessions_of_their_own():
         thread.join()
     for number in range(2):
         assert sessions[number].summary()["replays"] > 0
-        for plain, rebuilt in zip(expected[number], results[number], strict=True):
-            assert all(torch.equal(one, other) for one, other in zip(plain, rebuilt, strict=True))
+        for plain, recomputed in zip(expected[number], results[number], strict=True):
+            assert all(torch.equal(one, other) for one, other in zip(plain, recomputed, strict=True))
 
 
 def test_sessions_that_come_and_go_leave_nothing_behind():
@@ -290,7 +290,7 @@ def test_sessions_that_come_and_go_leave_nothing_behind():
     gc.collect()
     there = reprise.live_bytes()
     for _ in range(20):
-        session = reprise.Session(forget_everything=True)
+        session = reprise.Session(evict_everything=True)
         with session.step():
             run(model, x)
         del session
@@ -305,7 +305,7 @@ def test_ctrl_c_at_any_moment_leaves_no_step_open():
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    session, x, interrupted = reprise.Session(forget_everything=True), torch.ones(8, requires_grad=True), 0
+    session, x, interrupted = reprise.Session(evict_everything=True), torch.ones(8, requires_grad=True), 0
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         for microseconds in range(1, 600):
@@ -326,7 +326,7 @@ def test_ctrl_c_at_any_moment_leaves_no_step_open():
 
 def test_a_session_may_be_dropped_with_its_step_open():
     model, x = deep(layers=2)
-    step = reprise.Session(forget_everything=True).step()
+    step = reprise.Session(evict_everything=True).step()
     step.__enter__()
     run(model, x)
     del step
@@ -337,7 +337,7 @@ def test_a_session_may_be_dropped_with_its_step_open():
 
 def test_a_session_that_is_off_runs_steps_plainly():
     model, x = deep(layers=2)
-    session = reprise.Session(forget_everything=True)
+    session = reprise.Session(evict_everything=True)
     session.enabled = False
     with session.step():
         run(model, x)
@@ -491,7 +491,7 @@ def test_the_largest_batch_is_found_and_confirmed():
 
 def test_policies_by_name():
     model, x = deep()
-    session = reprise.Session(reprise.live_bytes() + (100 << 20), policy={"aten::tanh": "forget"}, planning_seconds=0)
+    session = reprise.Session(reprise.live_bytes() + (100 << 20), policy={"aten::tanh": "evict"}, planning_seconds=0)
     with session.step():
         run(model, x)
     assert session.summary()["replays"] >= 7

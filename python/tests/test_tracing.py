@@ -17,7 +17,7 @@ import reprise
 SESSIONS: dict[str, Callable[[], reprise.Session]] = {
     "no budget": reprise.Session,
     "a large one": lambda: reprise.Session(budget="8GiB"),
-    "everything forgotten": lambda: reprise.Session(forget_everything=True),
+    "everything evicted": lambda: reprise.Session(evict_everything=True),
 }
 
 
@@ -181,7 +181,7 @@ def test_a_step_goes_on_being_recorded_after_sizes_were_symbolic(dynamic: bool |
 
 def test_a_write_after_a_trace_is_seen() -> None:
     p, q = torch.ones(1000), torch.ones(1000, requires_grad=True)
-    with reprise.Session(forget_everything=True).step():
+    with reprise.Session(evict_everything=True).step():
         y = p + 1
         z = (q * y).sum()
         del y

@@ -31,8 +31,8 @@ def test_an_architecture_trains_within_a_budget_with_the_same_bits(name):
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES if LONG else ())
-def test_an_architecture_is_forgotten_and_rebuilt_with_the_same_bits(name):
+def test_an_architecture_is_evicted_and_recomputed_with_the_same_bits(name):
     make = ARCHITECTURES[name].make
-    session = reprise.Session(forget_everything=True)
+    session = reprise.Session(evict_everything=True)
     assert train(make, session, steps=2).steps == train(make, steps=2).steps
     assert session.summary()["replays"] > 0

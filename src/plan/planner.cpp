@@ -46,7 +46,7 @@ const std::vector<Planner>& table() {
   using Kind = OnlineScore::Kind;
   static const std::vector<Planner> planners = {
       {{"best", "anytime search from all the others, with a proven bound; the one to use"}, nullptr},
-      {{"keep-everything", "forget nothing"}, plan_keep_everything},
+      {{"keep-everything", "evict nothing"}, plan_keep_everything},
       {{"segments", "equal segments of operators (--segments K): keep what crosses, replay the rest"}, plan_segments},
       {{"every", "a kept boundary every N operators (--every N)"}, plan_every},
       {{"chen-sqrt", "as many segments as the square root of the number of operators"}, plan_chen_sqrt},
@@ -57,8 +57,8 @@ const std::vector<Planner>& table() {
       {{"h-dtr", "online heuristic: cost with missing relatives over size and staleness"}, plan_online<Kind::dtr>},
       {{"h-local", "online heuristic: cost over size and staleness"}, plan_online<Kind::local>},
       {{"h-msps", "online heuristic: cost with missing ancestors over size"}, plan_online<Kind::msps>},
-      {{"lru", "online heuristic: forget what was used longest ago"}, plan_online<Kind::lru>},
-      {{"largest", "online heuristic: forget the largest"}, plan_online<Kind::largest>},
+      {{"lru", "online heuristic: evict what was used longest ago"}, plan_online<Kind::lru>},
+      {{"largest", "online heuristic: evict the largest"}, plan_online<Kind::largest>},
   };
   return planners;
 }

@@ -21,8 +21,8 @@ struct Story {
   double byte_cost = 0;               // copies in tiers that count in the budget included
   std::size_t replays = 0, gets = 0;  // that brought it back
   std::optional<Id> tier;             // it was in this one; if in several, in one that does not count in the budget
-  double rebuild_cost = 0;  // of replays, shared by bytes with what else they brought back, and of puts and gets
-  Bytes at_peak = 0;        // bytes live at the action in question
+  double recompute_cost = 0;  // of replays, shared by bytes with what else they brought back, and of puts and gets
+  Bytes at_peak = 0;          // bytes live at the action in question
 };
 
 // The action that runs this moment.
@@ -45,7 +45,7 @@ std::vector<Story> stories_of(const Trace& trace, const Plan& plan, const Simula
       ++story.replays;
       const double all = static_cast<double>(brought[residence.begin]);
       const double cost = trace.cost(plan.actions[residence.begin].target);
-      if (all > 0) story.rebuild_cost += cost * static_cast<double>(bytes) / all;
+      if (all > 0) story.recompute_cost += cost * static_cast<double>(bytes) / all;
     }
     if (residence.origin == Residence::Origin::get) ++story.gets;
     if (residence.origin == Residence::Origin::put) {
@@ -59,7 +59,7 @@ std::vector<Story> stories_of(const Trace& trace, const Plan& plan, const Simula
   for (const Action& action : plan.actions) {
     if (action.kind != Action::Kind::put && action.kind != Action::Kind::get) continue;
     const TierEntry& entry = *plan.tiers[action.tier].find(action.target);
-    stories[action.target].rebuild_cost += action.kind == Action::Kind::put ? entry.put_cost : entry.get_cost;
+    stories[action.target].recompute_cost += action.kind == Action::Kind::put ? entry.put_cost : entry.get_cost;
   }
   return stories;
 }
@@ -142,7 +142,7 @@ class Collector {
     const Story &before = before_[v], &after = after_[v];
     const Tier* const tier = after.gets > 0 ? &tiers_[*after.tier] : nullptr;
     const Fate fate = tier                ? (tier->in_budget ? Fate::packed : Fate::outside)
-                      : after.replays > 0 ? Fate::forgotten
+                      : after.replays > 0 ? Fate::evicted
                                           : Fate::kept;
     const Bytes freed = std::max<Bytes>(0, before.at_peak - after.at_peak);
     const Reason reason = fate == Fate::kept ? why_kept(v)
@@ -163,7 +163,7 @@ class Collector {
     group.reason = reason;
     group.replays += after.replays;
     group.gets += after.gets;
-    group.rebuild_cost += fate != Fate::kept ? after.rebuild_cost : maker ? maker->cost : 0;
+    group.recompute_cost += fate != Fate::kept ? after.recompute_cost : maker ? maker->cost : 0;
     group.freed_at_peak += freed;
     fates_.byte_cost += before.byte_cost;
     if (!maker) return;
@@ -223,15 +223,15 @@ std::string what_happens(const ValueGroup& group) {
     case Fate::packed:
     case Fate::outside:
       return where(*group.tier) + (group.replays > 0 ? ", and " + count(group.replays, "replay") : "");
-    case Fate::forgotten: return "forgotten, " + count(group.replays, "replay");
+    case Fate::evicted: return "evicted, " + count(group.replays, "replay");
   }
   return "";
 }
 
 std::string sentence(const Trace& trace, const ValueGroup& group) {
   const double step = trace.total_cost();
-  const std::string cost = small_percent(step > 0 ? group.rebuild_cost / step : 0) + " of the step";
-  const std::string work = group.tier ? both_ways(*group.tier) : "rebuilding";
+  const std::string cost = small_percent(step > 0 ? group.recompute_cost / step : 0) + " of the step";
+  const std::string work = group.tier ? both_ways(*group.tier) : "recomputing";
   switch (group.reason) {
     case Reason::frees_at_peak:
       return fmt::format("{} costs {} and frees {} at the peak", work, cost, format_bytes(group.freed_at_peak));
@@ -241,7 +241,7 @@ std::string sentence(const Trace& trace, const ValueGroup& group) {
     case Reason::unneeded: return "nobody needs it again, so it goes at once";
     case Reason::in_use: return "it is in use until its last need, or held by the program";
     case Reason::needed_at_peak: return "it is needed at the peak";
-    case Reason::not_worth_it: return fmt::format("it could be forgotten; rebuilding would cost {} or more", cost);
+    case Reason::not_worth_it: return fmt::format("it could be evicted; recomputing would cost {} or more", cost);
   }
   return "";
 }

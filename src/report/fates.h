@@ -16,11 +16,11 @@ enum class Fate {
   kept,
   packed,
   outside,  // in a tier that does not count in the budget
-  forgotten,
+  evicted,
 };
 
 enum class Reason {
-  // of what is forgotten, packed or outside
+  // of what is evicted, packed or outside
   frees_at_peak,  // it would be there where keeping everything has most bytes live, and is not
   frees_while_unused,
   // of what is kept
@@ -29,7 +29,7 @@ enum class Reason {
   unneeded,  // nobody needs it after its making
   in_use,    // no moment between its uses, or the program itself holds it then
   needed_at_peak,
-  not_worth_it,  // it could be forgotten
+  not_worth_it,  // it could be evicted
 };
 
 // One value, or several that are alike: the same operator up to numbers in its name, the same bytes, fate, tier and
@@ -46,7 +46,7 @@ struct ValueGroup {
   std::size_t replays = 0, gets = 0;  // of all
   // Of all: replays, shared by bytes among the outputs they bring back, puts and gets. Of what is kept: replaying each
   // maker once.
-  double rebuild_cost = 0;
+  double recompute_cost = 0;
   Bytes freed_at_peak = 0;  // of all
 };
 
@@ -70,10 +70,10 @@ struct Fates {
 [[nodiscard]] Fates fates_of(const Trace&, const Plan& everything, const Simulation& before, const Plan&,
                              const Simulation& after);
 
-// The reason as a sentence, without a full stop: "rebuilding costs 0.30 % of the step and frees 8.00 MiB at the peak".
+// The reason as a sentence, without a full stop: "recomputing costs 0.30 % of the step and frees 8.00 MiB at the peak".
 [[nodiscard]] std::string sentence(const Trace&, const ValueGroup&);
 
-// What happens: "kept", "packed", "on disk", "on the host, and 1 replay", "forgotten, 3 replays".
+// What happens: "kept", "packed", "on disk", "on the host, and 1 replay", "evicted, 3 replays".
 [[nodiscard]] std::string what_happens(const ValueGroup&);
 
 }  // namespace reprise::internal

@@ -45,7 +45,7 @@ std::string to_text(const Fit& fit) {
       fmt::format("{:>11}  {:>11} {:>9} {:>11} {:>8}\n", "size", "plain peak", "overhead", "per sample", "replays");
   for (std::size_t i = 0; i < fit.points.size(); ++i) text += row(fit, i, full);
   text +=
-      "\n  plain peak: if nothing is forgotten. overhead: of the plan for this budget. per sample: its cost over the "
+      "\n  plain peak: if nothing is evicted. overhead: of the plan for this budget. per sample: its cost over the "
       "size,\n  in microseconds if a session recorded the traces.";
   text += " r: recorded, the others are predicted.\n";
   if (fit.largest) text += "  >: the largest size that fits. *: the one that costs least per sample.\n";

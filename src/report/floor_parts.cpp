@@ -49,7 +49,7 @@ std::string describe_floor(const Trace& trace, const Blocker& floor) {
   const std::string own = sum({{parts.needed, "values"}, {parts.made, "results"}, {parts.workspace, "workspace"}});
   const std::string beside = sum({{parts.other, "other bytes"},
                                   {parts.held, "values that the program holds"},
-                                  {parts.fixed, "values that cannot be rebuilt"}});
+                                  {parts.fixed, "values that cannot be recomputed"}});
   std::string text = describe_moment(trace, floor.moment);
   if (!own.empty()) text += ", which needs " + own;
   if (!beside.empty()) text += (own.empty() ? ", with " : ", beside ") + beside;

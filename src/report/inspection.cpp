@@ -12,14 +12,14 @@ using namespace internal;
 namespace {
 
 constexpr std::size_t most_candidates = 10;
-constexpr std::size_t longest_rebuild = 1000;  // operators: whatever takes more is not worth forgetting
+constexpr std::size_t longest_recompute = 1000;  // operators: whatever takes more is not worth evicting
 
 void sort_by_bytes(const Trace& trace, std::vector<Id>& values) {
   std::stable_sort(values.begin(), values.end(),
                    [&](Id a, Id b) { return trace.values[a].bytes > trace.values[b].bytes; });
 }
 
-// Which values are worth forgetting, each by itself, while everything else stays as long as it is needed.
+// Which values are worth evicting, each by itself, while everything else stays as long as it is needed.
 class Candidates {
  public:
   using Candidate = Inspection::Candidate;
@@ -27,7 +27,7 @@ class Candidates {
   Candidates(const Trace& trace, std::optional<Id> peak_moment)
       : trace_(trace), timeline_(trace), peak_moment_(peak_moment), cost_before_(cost_before_moments(trace)) {}
 
-  // Finding out what rebuilding costs takes time, so the most promising are looked at first, and no more than needed.
+  // Finding out what recomputing costs takes time, so the most promising are looked at first, and no more than needed.
   std::vector<Candidate> best() {
     std::vector<Candidate> promising;
     for (Id v = 0; v < trace_.value_count(); ++v) {
@@ -66,12 +66,12 @@ class Candidates {
     longest.from = idle->from;
     longest.until = idle->until;
     longest.unused = idle->cost;
-    longest.rebuild = trace_.cost(made);
+    longest.recompute = trace_.cost(made);
     longest.at_peak = peak_moment_ && longest.from <= *peak_moment_ && *peak_moment_ <= longest.until;
     return longest;
   }
 
-  // Resident right before this moment if nothing is forgotten.
+  // Resident right before this moment if nothing is evicted.
   [[nodiscard]] bool there(Id v, Id moment) const {
     if (const auto& held = trace_.values[v].held; held && held->first < moment && moment <= held->last + 1) return true;
     if (timeline_.made_at(v) == nowhere && trace_.values[v].held && trace_.values[v].held->first >= moment)
@@ -87,13 +87,13 @@ class Candidates {
     visited_.resize(trace_.moments.size(), 0);
     std::vector<Id> missing = {timeline_.made_at(candidate.value)};
     visited_[missing[0]] = visit_;
-    candidate.rebuild = 0;
+    candidate.recompute = 0;
     candidate.replays = 0;
     while (!missing.empty()) {
       const Id maker = missing.back();
       missing.pop_back();
-      if (!trace_.replayable(maker) || ++candidate.replays > longest_rebuild) return false;
-      candidate.rebuild += trace_.cost(maker);
+      if (!trace_.replayable(maker) || ++candidate.replays > longest_recompute) return false;
+      candidate.recompute += trace_.cost(maker);
       for (const Id input : trace_.inputs(maker)) {
         if (there(input, needed)) continue;
         const Id made = timeline_.made_at(input);
@@ -130,16 +130,16 @@ std::optional<Inspection::Peak> find_peak(const Trace& trace, const Plan& everyt
 }
 
 void find_fixed(const Trace& trace, Inspection& inspection) {
-  std::vector<char> rebuildable(trace.values.size(), 0);
+  std::vector<char> recomputable(trace.values.size(), 0);
   for (const Operator& op : trace.operators) {
     if (!op.replayable) continue;
-    for (const Id v : op.outputs) rebuildable[v] = 1;
+    for (const Id v : op.outputs) recomputable[v] = 1;
   }
   for (const Tier& tier : trace.tiers) {
-    for (const TierEntry& entry : tier.entries) rebuildable[entry.value] = 1;
+    for (const TierEntry& entry : tier.entries) recomputable[entry.value] = 1;
   }
   for (Id v = 0; v < trace.value_count(); ++v) {
-    if (rebuildable[v]) continue;
+    if (recomputable[v]) continue;
     inspection.fixed.push_back(v);
     inspection.fixed_bytes += trace.values[v].bytes;
   }
@@ -170,7 +170,7 @@ void count_everything(const Trace& trace, Inspection& inspection) {
 
 double Inspection::Candidate::worth(const Trace& trace) const {
   const double saved = static_cast<double>(trace.values[value].bytes) * unused;
-  return rebuild > 0 ? saved / rebuild : std::numeric_limits<double>::infinity();
+  return recompute > 0 ? saved / recompute : std::numeric_limits<double>::infinity();
 }
 
 Inspection inspect(const Trace& trace) {

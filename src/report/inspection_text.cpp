@@ -60,7 +60,7 @@ std::string largest(const Trace& trace, const std::vector<Id>& values) {
 
 // Values from outside have no names, so that only their number says something.
 std::string fixed(const Trace& trace, const Inspection& inspection) {
-  if (inspection.fixed.empty()) return line("fixed", "nothing: every value can be rebuilt");
+  if (inspection.fixed.empty()) return line("fixed", "nothing: every value can be recomputed");
   std::vector<Id> made;
   Bytes made_bytes = 0;
   for (const Id v : inspection.fixed) {
@@ -71,10 +71,10 @@ std::string fixed(const Trace& trace, const Inspection& inspection) {
   const std::size_t outside = inspection.fixed.size() - made.size();
   std::string text;
   if (outside > 0) {
-    text += line("fixed", fmt::format("{} from outside, {}: can be kept or held, but not rebuilt",
+    text += line("fixed", fmt::format("{} from outside, {}: can be kept or held, but not recomputed",
                                       count(outside, "value"), format_bytes(inspection.fixed_bytes - made_bytes)));
   }
-  if (made.empty()) return text + line(text.empty() ? "fixed" : "", "everything else can be rebuilt");
+  if (made.empty()) return text + line(text.empty() ? "fixed" : "", "everything else can be recomputed");
   text += line(text.empty() ? "fixed" : "", fmt::format("{} of operators that may not be replayed, {}:",
                                                         count(made.size(), "value"), format_bytes(made_bytes)));
   return text + largest(trace, made);
@@ -99,27 +99,28 @@ std::string peaks(const Trace& trace, const Inspection& inspection) {
 
 std::string candidates(const Trace& trace, const Inspection& inspection) {
   if (inspection.worth_most.empty())
-    return "\nNo value is worth forgetting: none can be replayed and stays unused for a while.\n";
-  std::string text = "\nWorth most to forget:\n";
+    return "\nNo value is worth evicting: none can be replayed and stays unused for a while.\n";
+  std::string text = "\nWorth most to evict:\n";
   text += fmt::format("  {:>7}  {:<{}} {:>10}  {:>13} {:>7} {:>8} {:>7}  {}\n", "value", "made by", maker_width,
-                      "bytes", "moments", "unused", "rebuild", "replays", "at peak");
+                      "bytes", "moments", "unused", "recompute", "replays", "at peak");
   for (const Inspection::Candidate& candidate : inspection.worth_most) {
     text += fmt::format(
         "  {:>7}  {:<{}} {:>10}  {:>13} {:>7} {:>8} {:>7}  {}\n", candidate.value,
         maker_of(trace, candidate.value, maker_width), maker_width, format_bytes(trace.values[candidate.value].bytes),
         fmt::format("{}-{}", candidate.from, candidate.until), share_of_cost(candidate.unused, inspection.cost),
-        inspection.cost > 0 ? small_percent(candidate.rebuild / inspection.cost) : "0 %", candidate.replays,
+        inspection.cost > 0 ? small_percent(candidate.recompute / inspection.cost) : "0 %", candidate.replays,
         candidate.at_peak ? "yes" : "no");
   }
   return text +
          "\n"
          "  moments: the longest stretch in which nothing needs the value. unused: what runs in that stretch, as a "
          "share of\n"
-         "  the cost. rebuild: the cost of replaying the value afterwards, with what is gone by then, as such a share; "
+         "  the cost. recompute: the cost of replaying the value afterwards, with what is gone by then, as such a "
+         "share; "
          "in how\n"
-         "  many replays. at peak: it is unused where the peak is, so forgetting it makes room there. The best have "
+         "  many replays. at peak: it is unused where the peak is, so evicting it makes room there. The best have "
          "many\n"
-         "  bytes, unused for long, rebuilt for little: bytes x unused / rebuild.\n";
+         "  bytes, unused for long, recomputed for little: bytes x unused / recompute.\n";
 }
 
 }  // namespace

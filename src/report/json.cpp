@@ -201,7 +201,7 @@ std::string json_line(const Trace& trace, const Inspection& inspection) {
     record.update({{"from_moment", candidate.from},
                    {"until_moment", candidate.until},
                    {"unused_cost", candidate.unused},
-                   {"rebuild_cost", candidate.rebuild},
+                   {"recompute_cost", candidate.recompute},
                    {"replays", candidate.replays},
                    {"at_peak", candidate.at_peak}});
     worth_most.push_back(std::move(record));

@@ -28,7 +28,7 @@ std::string counted(std::string_view key, std::int64_t value) {
 std::string verdict(const PageData& data) {
   const Bytes before = data.before.peak;
   if (!data.after) {
-    return fmt::format("Keeping everything takes <strong>{}</strong>. Without a plan, nothing is forgotten.",
+    return fmt::format("Keeping everything takes <strong>{}</strong>. Without a plan, nothing is evicted.",
                        format_bytes(before));
   }
   const Bytes after = data.after->peak;
@@ -36,7 +36,7 @@ std::string verdict(const PageData& data) {
   if (after > data.plan().budget) {
     return fmt::format(
         "Other bytes have outgrown the plan: by itself it would take <strong>{}</strong>. The budget of "
-        "{} holds, because more is forgotten beside it.",
+        "{} holds, because more is evicted beside it.",
         format_bytes(after), format_bytes(data.plan().budget));
   }
   if (after >= before)
@@ -68,26 +68,26 @@ std::string plan_tiles(const PageData& data) {
   return tiles;
 }
 
-// The first place is the one that everything else is about.
-std::string other_places(const Summary& summary) {
+// The first device is the one that everything else is about.
+std::string other_devices(const Summary& summary) {
   std::string tiles;
-  for (std::size_t i = 1; i < summary.places.size(); ++i) {
-    const PlaceSummary& place = summary.places[i];
-    const std::string budget = place.budget ? "of a budget of " + format_bytes(*place.budget) : "without a budget";
-    tiles += tile("Measured peak on " + html(place.device),
-                  bytes(fmt::format("measured_peak_of_place_{}_bytes", i), place.peak_last_step), budget);
+  for (std::size_t i = 1; i < summary.devices.size(); ++i) {
+    const DeviceSummary& device = summary.devices[i];
+    const std::string budget = device.budget ? "of a budget of " + format_bytes(*device.budget) : "without a budget";
+    tiles += tile("Measured peak on " + html(device.device),
+                  bytes(fmt::format("measured_peak_of_device_{}_bytes", i), device.peak_last_step), budget);
   }
   return tiles;
 }
 
 std::string measured_tiles(const Summary& summary) {
-  const bool on_cpu = summary.device == "cpu" && summary.places.size() < 2;
+  const bool on_cpu = summary.device == "cpu" && summary.devices.size() < 2;
   std::string tiles = tile("Measured peak" + (on_cpu ? "" : " on " + html(summary.device)),
                            bytes("measured_peak_bytes", summary.peak_last_step), "in the last step");
   if (summary.peak > summary.peak_last_step) {
     tiles += tile("Highest peak", bytes("measured_highest_peak_bytes", summary.peak), "in any step");
   }
-  tiles += other_places(summary);
+  tiles += other_devices(summary);
   tiles += tile("Steps", counted("steps", summary.steps),
                 summary.divergences > 0 ? count(static_cast<std::size_t>(summary.divergences), "divergence") : "");
   tiles += tile("Measured overhead", number("measured_overhead", summary.overhead(), percent(summary.overhead())),

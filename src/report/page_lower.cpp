@@ -1,4 +1,4 @@
-// What would let the budget go lower: what sets the floor, what cannot be rebuilt, and what to do about it.
+// What would let the budget go lower: what sets the floor, what cannot be recomputed, and what to do about it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ std::string floor_advice(Bytes other, Bytes workspace, Bytes values, Bytes floor
   if (other >= workspace && other >= values) {
     return fmt::format(
         "Most of it, {}, is other bytes: parameters, gradients, optimizer state and what the program keeps outside the "
-        "step. No plan can forget those. An optimizer with less state, gradients that are set to none before forward, "
+        "step. No plan can evict those. An optimizer with less state, gradients that are set to none before forward, "
         "or parameters in a smaller type would lower it.",
         share(other, floor));
   }
@@ -127,7 +127,7 @@ std::string kept_part(const Summary& summary) {
   }
   return items.empty()
              ? ""
-             : paragraph("What the session keeps because it cannot be rebuilt:") + "<ul>\n" + items + "</ul>\n";
+             : paragraph("What the session keeps because it cannot be recomputed:") + "<ul>\n" + items + "</ul>\n";
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ std::string definitions() {
 <dt>replayed</dt><dd>Values that were made again, or came back from a tier.</dd>
 <dt>tier</dt><dd>A place for values beside plain memory: packed memory, a disk, memory of the host below an accelerator.</dd>
 <dt>other</dt><dd>The rest: other bytes that go again before the step ends, such as gradients of activations, and the workspace of operators.</dd>
-<dt>other bytes</dt><dd>What is live and not ours to forget.</dd>
+<dt>other bytes</dt><dd>What is live and not ours to evict.</dd>
 <dt>bytes × time</dt><dd>A value's bytes times how long it is resident if everything is kept, as a share of that of all values; “after”: with the plan, on the same scale.</dd>
 <dt>overhead</dt><dd>Time added, as a share of the step without Reprise. Costs are those of the trace.</dd>
 </dl>

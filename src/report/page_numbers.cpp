@@ -106,8 +106,8 @@ std::string page_numbers(const PageData& data) {
     json["summary"] = Json::parse(json_line(shown));
     json["measured_peak_bytes"] = summary->peak_last_step;
     json["measured_highest_peak_bytes"] = summary->peak;
-    for (std::size_t i = 1; i < summary->places.size(); ++i) {
-      json[fmt::format("measured_peak_of_place_{}_bytes", i)] = summary->places[i].peak_last_step;
+    for (std::size_t i = 1; i < summary->devices.size(); ++i) {
+      json[fmt::format("measured_peak_of_device_{}_bytes", i)] = summary->devices[i].peak_last_step;
     }
     json["measured_overhead"] = summary->overhead();
     json["steps"] = summary->steps;

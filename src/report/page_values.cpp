@@ -25,7 +25,7 @@ const char* class_of(Fate fate) {
     case Fate::kept: return "kept";
     case Fate::packed: return "packed";
     case Fate::outside: return "outside";
-    case Fate::forgotten: return "replayed";
+    case Fate::evicted: return "replayed";
   }
   return "";
 }

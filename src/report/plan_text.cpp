@@ -40,7 +40,7 @@ std::string notes(const PlanResult& result) {
 std::string blocker_text(const Trace& trace, const PlanResult& result) {
   const Blocker& blocker = *result.blocker;
   std::string text = fmt::format("{} needs {}", describe_moment(trace, blocker.moment), format_bytes(blocker.bytes));
-  if (blocker.proven) text += ", whatever is forgotten";
+  if (blocker.proven) text += ", whatever is evicted";
   const std::size_t named = std::min(values_named, blocker.values.size());
   text = line("in the way", text + (named > 0 ? ":" : ""));
   for (std::size_t i = 0; i < named; ++i) text += line("", describe_value(trace, blocker.values[i]));

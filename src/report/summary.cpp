@@ -29,7 +29,7 @@ std::string cpu_time(double seconds) {
 std::string headline(const Summary& summary) {
   const std::string name = summary.name.empty() ? "session" : printable(summary.name);
   const std::string steps = summary.steps > 0 ? counted(summary.steps, "step") : "no step has ended";
-  const bool said = summary.device != "cpu" || summary.places.size() > 1;
+  const bool said = summary.device != "cpu" || summary.devices.size() > 1;
   const std::string where = said ? " on " + printable(summary.device) : "";
   if (!summary.budget) return fmt::format("{}: {}, no budget{}\n", name, steps, where);
   return fmt::format("{}: {}, a budget of {}{}\n", name, steps, format_bytes(*summary.budget), where);
@@ -40,21 +40,21 @@ std::string peaks(const Summary& summary) {
   if (summary.peak > summary.peak_last_step) text += fmt::format(", {} in any", format_bytes(summary.peak));
   text = line("peak", text);
   if (summary.peak_if_kept) {
-    text += line("", fmt::format("{} if nothing were forgotten: {} of that", format_bytes(*summary.peak_if_kept),
+    text += line("", fmt::format("{} if nothing were evicted: {} of that", format_bytes(*summary.peak_if_kept),
                                  share_of(summary.peak_last_step, *summary.peak_if_kept)));
   }
   return text;
 }
 
-// Of a session with one place, everything else is about it.
-std::string places(const Summary& summary) {
+// Of a session with one device, everything else is about it.
+std::string devices(const Summary& summary) {
   std::string text;
-  if (summary.places.size() < 2) return text;
-  for (const PlaceSummary& place : summary.places) {
-    const std::string budget = place.budget ? "of a budget of " + format_bytes(*place.budget) : "without a budget";
-    text += line(text.empty() ? "places" : "",
-                 fmt::format("{}: a peak of {} {}, {} forgotten", printable(place.device),
-                             format_bytes(place.peak_last_step), budget, format_bytes(place.forgotten_last_step)));
+  if (summary.devices.size() < 2) return text;
+  for (const DeviceSummary& device : summary.devices) {
+    const std::string budget = device.budget ? "of a budget of " + format_bytes(*device.budget) : "without a budget";
+    text += line(text.empty() ? "devices" : "",
+                 fmt::format("{}: a peak of {} {}, {} evicted", printable(device.device),
+                             format_bytes(device.peak_last_step), budget, format_bytes(device.evicted_last_step)));
   }
   return text;
 }
@@ -79,9 +79,9 @@ std::string disk(const Summary& summary) {
   return text;
 }
 
-std::string forgotten(const Summary& summary) {
-  std::string text = line("forgotten", summary.forgotten_last_step > 0 ? format_bytes(summary.forgotten_last_step)
-                                                                       : "nothing in the last step");
+std::string evicted(const Summary& summary) {
+  std::string text = line(
+      "evicted", summary.evicted_last_step > 0 ? format_bytes(summary.evicted_last_step) : "nothing in the last step");
   if (summary.packed_last_step > 0) {
     text += line("packed", fmt::format("{} into {}", format_bytes(summary.packed_last_step),
                                        format_bytes(summary.packed_to_last_step)));
@@ -208,8 +208,7 @@ double Summary::overhead() const {
 std::string to_text(const Summary& summary) {
   std::string text = headline(summary);
   if (summary.steps > 0) {
-    text +=
-        peaks(summary) + places(summary) + forgotten(summary) + work(summary) + plan(summary) + divergences(summary);
+    text += peaks(summary) + devices(summary) + evicted(summary) + work(summary) + plan(summary) + divergences(summary);
     if (summary.verified > 0) text += line("verified", counted(summary.verified, "value") + ", bit for bit");
     text += kept(summary) + outside_the_budget(summary);
   }

@@ -25,25 +25,25 @@ std::string json_line(const Summary& summary) {
   for (const KeptOperator& op : summary.kept) {
     kept.push_back({{"op", op.op}, {"why", op.why}, {"values", op.values}, {"bytes", op.bytes}});
   }
-  Json places = Json::array();
-  for (const PlaceSummary& place : summary.places) {
-    places.push_back({{"device", place.device},
-                      {"budget_bytes", or_null(place.budget)},
-                      {"live_bytes", place.live},
-                      {"peak_last_step_bytes", place.peak_last_step},
-                      {"peak_bytes", place.peak},
-                      {"forgotten_last_step_bytes", place.forgotten_last_step}});
+  Json devices = Json::array();
+  for (const DeviceSummary& device : summary.devices) {
+    devices.push_back({{"device", device.device},
+                       {"budget_bytes", or_null(device.budget)},
+                       {"live_bytes", device.live},
+                       {"peak_last_step_bytes", device.peak_last_step},
+                       {"peak_bytes", device.peak},
+                       {"evicted_last_step_bytes", device.evicted_last_step}});
   }
   const Json json = {{"name", summary.name},
                      {"steps", summary.steps},
                      {"budget_bytes", or_null(summary.budget)},
                      {"device", summary.device},
-                     {"places", std::move(places)},
+                     {"devices", std::move(devices)},
                      {"live_bytes", summary.live},
                      {"peak_last_step_bytes", summary.peak_last_step},
                      {"peak_bytes", summary.peak},
                      {"peak_if_kept_bytes", or_null(summary.peak_if_kept)},
-                     {"forgotten_last_step_bytes", summary.forgotten_last_step},
+                     {"evicted_last_step_bytes", summary.evicted_last_step},
                      {"packed_last_step_bytes", summary.packed_last_step},
                      {"packed_to_last_step_bytes", summary.packed_to_last_step},
                      {"disk_put_last_step_bytes", summary.disk_put_last_step},

@@ -7,14 +7,14 @@
 namespace reprise::testing::accelerator {
 namespace {
 
-struct Rules {
+struct RecordingContext {
   std::mutex mutex;
   Durations durations;
   Counts counts;
   std::int64_t fails_at = -1;
 };
-Rules& rules() {
-  static auto& all = *new Rules;  // never destroyed: streams are used until the process ends
+RecordingContext& rules() {
+  static auto& all = *new RecordingContext;  // never destroyed: streams are used until the process ends
   return all;
 }
 std::atomic<std::int64_t> microseconds_later{0};

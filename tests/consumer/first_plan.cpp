@@ -1,4 +1,4 @@
-// A trace of three moments, a plan for it that forgets a value and replays it, and a plan that Reprise makes itself.
+// A trace of three moments, a plan for it that evicts a value and replays it, and a plan that Reprise makes itself.
 #include <cstdlib>
 #include <iostream>
 

@@ -8,7 +8,7 @@
 
 #include "cuda/cuda_training.h"
 #include "cuda/stub_driver.h"
-#include "torch/memory/place.h"
+#include "torch/memory/counted_device.h"
 
 namespace reprise::testing {
 using namespace internal;
@@ -20,22 +20,22 @@ class CudaAllocator : public ::testing::Test {
  protected:
   ~CudaAllocator() override {
     stub_hold_events(false);
-    place.limit(meter::unlimited, 0);
+    device.limit(meter::unlimited, 0);
   }
   static at::Tensor bytes(std::int64_t count) { return at::empty({count}, at::TensorOptions(cuda()).dtype(at::kByte)); }
 
-  const Place& place = Places::of_process().at("cuda:0");
-  Meter& meter = place.meter();
+  const CountedDevice& device = CountedDevices::of_process().at("cuda:0");
+  Meter& meter = device.meter();
   const Bytes before = meter.live();
 };
 
 TEST_F(CudaAllocator, StandsWhereLibTorchAsksAndHasTheNameOfTheOneBelow) {
-  EXPECT_TRUE(place.in_charge());
+  EXPECT_TRUE(device.is_installed());
   EXPECT_EQ(cca::get()->name(), "native");
   EXPECT_EQ(c10::GetAllocator(c10::DeviceType::CUDA), cca::get());
   auto* const ours = cca::get();
   cca::allocator.store(nullptr);
-  EXPECT_FALSE(place.in_charge());
+  EXPECT_FALSE(device.is_installed());
   cca::allocator.store(ours);
 }
 
@@ -60,10 +60,10 @@ TEST_F(CudaAllocator, CountsTheRestOfABlockThatIsNotSplit) {
     EXPECT_EQ(meter.live() - before, whole);
   }
   EXPECT_EQ(meter.live(), before);
-  place.limit(before + part, 0);
+  device.limit(before + part, 0);
   EXPECT_THROW((void)bytes(part), BudgetError);
   EXPECT_EQ(meter.live(), before);
-  place.limit(before + whole, 0);
+  device.limit(before + whole, 0);
   EXPECT_EQ(bytes(part).numel(), part);
 }
 
@@ -105,7 +105,7 @@ TEST_F(CudaAllocator, WaitsForOtherStreamsBeforeItRefuses) {
     cca::recordStream(used.storage().data_ptr(), c10::cuda::getStreamFromPool());
     stub_hold_events(true);
   }
-  place.limit(before + much, 0);
+  device.limit(before + much, 0);
   EXPECT_EQ(bytes(much).numel(), much);
 }
 
@@ -117,12 +117,12 @@ TEST_F(CudaAllocator, SaysThatTheRoomInTheBudgetIsAllThereIs) {
   EXPECT_GE(largest, std::size_t{64} << 20);
   const auto [free, total] = cca::get()->getMemoryInfo(0);
   EXPECT_GT(free, std::size_t{1} << 30);
-  place.limit(before + room, 0);
+  device.limit(before + room, 0);
   largest = 0;
   cca::cacheInfo(0, &largest);
   EXPECT_EQ(largest, room);
   EXPECT_EQ(cca::get()->getMemoryInfo(0), std::pair(static_cast<std::size_t>(room), total));
-  place.limit(before / 2, 0);
+  device.limit(before / 2, 0);
   EXPECT_EQ(cca::get()->getMemoryInfo(0).first, 0u);
 }
 

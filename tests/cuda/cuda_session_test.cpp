@@ -139,7 +139,7 @@ TEST_F(CudaSession, GoesOnAfterABudgetThatIsTooSmall) {
     (void)train_on_cuda(&session);
     FAIL() << "it cannot fit";
   } catch (const BudgetError& error) {
-    EXPECT_EQ(error.facts().place, "cuda:0");
+    EXPECT_EQ(error.facts().device, "cuda:0");
     EXPECT_NE(std::string(error.what()).find("on cuda:0"), std::string::npos) << error.what();
   }
   const Bytes budget = plain().memory.allocated_peak / 2;
@@ -214,15 +214,15 @@ class Capture {
   [[nodiscard]] static cudaStream_t stream() { return c10::cuda::getCurrentCUDAStream(); }
 };
 
-SessionOptions forgetful() {
+SessionOptions evicting() {
   SessionOptions options = on_cuda();
-  options.forget_everything = true;
+  options.evict_everything = true;
   return options;
 }
 
 TEST_F(CudaSession, RecordsNothingWhileAGraphIsCaptured) {
   const c10::cuda::CUDAStreamGuard on(c10::cuda::getStreamFromPool());
-  Session session(forgetful());
+  Session session(evicting());
   const at::Tensor weight = torch::zeros({64, 64}, cuda()).requires_grad_();
   const auto step = session.step();
   torch::tanh(torch::mm(weight, weight).sigmoid()).sum().backward();
@@ -235,7 +235,7 @@ TEST_F(CudaSession, RecordsNothingWhileAGraphIsCaptured) {
 
 TEST_F(CudaSession, DoesNotReplayIntoAGraph) {
   const c10::cuda::CUDAStreamGuard on(c10::cuda::getStreamFromPool());
-  Session session(forgetful());
+  Session session(evicting());
   const at::Tensor weight = torch::zeros({64, 64}, cuda()).requires_grad_();
   const auto step = session.step();
   const at::Tensor loss = torch::tanh(torch::mm(weight, weight).sigmoid()).sum();
@@ -243,7 +243,7 @@ TEST_F(CudaSession, DoesNotReplayIntoAGraph) {
     const Capture capture;
     try {
       loss.backward();
-      FAIL() << "what it needs is forgotten";
+      FAIL() << "what it needs is evicted";
     } catch (const SessionError& error) {
       EXPECT_NE(std::string(error.what()).find("a graph is being captured on cuda:0"), std::string::npos)
           << error.what();
@@ -255,7 +255,7 @@ TEST_F(CudaSession, DoesNotReplayIntoAGraph) {
 // A copy of what is about to be overwritten would be made whenever the graph runs, and not now.
 TEST_F(CudaSession, CopiesNothingForAGraphThatWrites) {
   const c10::cuda::CUDAStreamGuard on(c10::cuda::getStreamFromPool());
-  Session session(forgetful());
+  Session session(evicting());
   const at::Tensor weight = torch::zeros({64, 64}, cuda()).requires_grad_();
   for (const bool captured : {false, true}) {
     const at::Tensor input = torch::zeros({64, 64}, cuda());

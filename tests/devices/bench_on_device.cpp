@@ -1,6 +1,6 @@
 // The benchmarks of training on the simulated accelerator.
 #include "accelerator/accelerator.h"
-#include "training_place.h"
+#include "training_device.h"
 
 namespace reprise::benchmarks {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "accelerator/accelerator.h"
 #include "devices/device_training.h"
-#include "torch/memory/place.h"
+#include "torch/memory/counted_device.h"
 
 namespace reprise::testing {
 using namespace internal;
@@ -17,7 +17,7 @@ namespace {
 
 class CountedAllocatorTest : public ::testing::Test {
  protected:
-  ~CountedAllocatorTest() override { place.limit(meter::unlimited, 0); }
+  ~CountedAllocatorTest() override { device.limit(meter::unlimited, 0); }
 
   static at::Tensor bytes(std::int64_t count) {
     return at::empty({count}, at::TensorOptions(device()).dtype(at::kByte));
@@ -32,13 +32,13 @@ class CountedAllocatorTest : public ::testing::Test {
     c10::impl::VirtualGuardImpl(accelerator::type).recordDataPtrOnStream(tensor.storage().data_ptr(), other);
   }
 
-  const Place& place = Places::of_process().at(device().str());
-  Meter& meter = place.meter();
+  const CountedDevice& device = CountedDevices::of_process().at(device().str());
+  Meter& meter = device.meter();
   const Bytes before = meter.live();
 };
 
 TEST_F(CountedAllocatorTest, CountsUnitsOf512BytesOfOneDevice) {
-  const Place& other = Places::of_process().at(c10::Device(accelerator::type, 1).str());
+  const CountedDevice& other = CountedDevices::of_process().at(c10::Device(accelerator::type, 1).str());
   const Bytes there = other.meter().live();
   {
     const at::Tensor one = bytes(1), two = bytes(513);
@@ -52,7 +52,7 @@ TEST_F(CountedAllocatorTest, CountsUnitsOf512BytesOfOneDevice) {
 }
 
 TEST_F(CountedAllocatorTest, RefusesBeforeTheFirstByteOver) {
-  place.limit(before + 1024, 0);
+  device.limit(before + 1024, 0);
   meter.mark_peak();
   const at::Tensor one = bytes(1024);
   EXPECT_THROW((void)bytes(1), BudgetError);
@@ -79,7 +79,7 @@ TEST_F(CountedAllocatorTest, CountsWhatAnotherStreamMayUseUntilItIsThrough) {
 TEST_F(CountedAllocatorTest, WaitsForOtherStreamsBeforeItRefuses) {
   const c10::impl::VirtualGuardImpl guard(accelerator::type);
   const c10::Stream other = guard.getNewStream(device());
-  place.limit(before + 4096, 0);
+  device.limit(before + 4096, 0);
   accelerator::slow_down(std::chrono::milliseconds(20));
   use_and_free(bytes(4096), other);
   accelerator::slow_down({});
@@ -91,8 +91,8 @@ TEST_F(CountedAllocatorTest, FindsTheHeaderOfATensorAndOfItsViews) {
   const meter::Header* const header = meter::header_of(*tensor.storage().unsafeGetStorageImpl());
   ASSERT_NE(header, nullptr);
   EXPECT_EQ(header->bytes, 2048);
-  EXPECT_EQ(header->meter, &place.meter());
-  EXPECT_TRUE(meter::is_far(*header));
+  EXPECT_EQ(header->meter, &device.meter());
+  EXPECT_TRUE(meter::is_on_device(*header));
   EXPECT_EQ(meter::header_of(*tensor.slice(0, 10).storage().unsafeGetStorageImpl()), header);
 }
 

@@ -39,12 +39,12 @@ class DeviceFaults : public ::testing::Test {
     SessionOptions online;
     online.device = device().str();
     online.planning_time = std::chrono::milliseconds(0);
-    SessionOptions forgetting = online, planned = online;
-    forgetting.forget_everything = true;
+    SessionOptions evicting = online, planned = online;
+    evicting.evict_everything = true;
     online.budget = planned.budget = expected_.level + (expected_.peak - expected_.level) * 7 / 10;
     planned.planning_time = std::chrono::milliseconds(50);
     planned.planning_share = std::numeric_limits<double>::infinity();
-    regimes_ = {{"online", online}, {"everything is forgotten", forgetting}, {"planned", planned}};
+    regimes_ = {{"online", online}, {"everything is evicted", evicting}, {"planned", planned}};
   }
   ~DeviceFaults() override {
     accelerator::fail_allocation_after(-1);
@@ -106,7 +106,7 @@ TEST_F(DeviceFaults, OutOfMemoryAtAnyAllocationIsABudgetErrorOrNoneAtAll) {
   const int errors = in_turn(accelerator::fail_allocation_after, [](const std::string& error) {
     return error.find("[budget] ") != std::string::npos || error.find("out of memory") != std::string::npos;
   });
-  EXPECT_GT(errors, 0) << "something is allocated when there is nothing to forget";
+  EXPECT_GT(errors, 0) << "something is allocated when there is nothing to evict";
 }
 
 // What a kernel throws is told by whoever next waits for the device. That is the program, when it looks at the loss, or
@@ -123,10 +123,10 @@ TEST_F(DeviceFaults, AKernelThatFailsIsItsOwnErrorWhereverItIs) {
   EXPECT_GT(errors, 100) << "nearly every kernel matters";
 }
 
-// Nobody asks for what was forgotten, so nothing of Reprise's could tell it.
+// Nobody asks for what was evicted, so nothing of Reprise's could tell it.
 TEST_F(DeviceFaults, AKernelThatFailsIsToldToTheProgramThoughRepriseHasWaitedForTheDeviceBefore) {
   SessionOptions options = regimes_[1].second;
-  ASSERT_TRUE(options.forget_everything);
+  ASSERT_TRUE(options.evict_everything);
   options.verify = Verify::always;
   Session session(options);
   const at::Tensor weight = torch::ones({64}).to(device()).requires_grad_(), other = torch::ones({64}).to(device());

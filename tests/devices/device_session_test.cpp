@@ -89,7 +89,7 @@ TEST_F(DeviceSession, SaysWhichDeviceHasNoRoom) {
     (void)train(small_gpt, &session);
     FAIL() << "it cannot fit";
   } catch (const BudgetError& error) {
-    EXPECT_EQ(error.facts().place, device().str());
+    EXPECT_EQ(error.facts().device, device().str());
     EXPECT_NE(std::string(error.what()).find("on " + device().str()), std::string::npos) << error.what();
   }
   session.budget(plain_gpt().peak);
@@ -98,18 +98,18 @@ TEST_F(DeviceSession, SaysWhichDeviceHasNoRoom) {
 
 // ---- exactness -----------------------------------------------------------------------------------------------------
 
-TEST_F(DeviceSession, RebuildsEverythingWithTheSameBits) {
+TEST_F(DeviceSession, RecomputesEverythingWithTheSameBits) {
   SessionOptions options = on_device();
-  options.forget_everything = true;
+  options.evict_everything = true;
   options.verify = Verify::always;
   Session session(options);
   EXPECT_EQ(difference(plain_gpt(), train(small_gpt, &session)), "");
   EXPECT_GT(session.summary().verified, 100);
 }
 
-// Of stream and memory: a value that one stream rebuilds is used on another, and freed while that one is behind.
+// Of stream and memory: a value that one stream recomputes is used on another, and freed while that one is behind.
 // The cell of an LSTM is one operator on accelerators, which the CPU has no kernel for.
-TEST_F(DeviceSession, RebuildsWhatOperatorsMakeThatOnlyAcceleratorsHave) {
+TEST_F(DeviceSession, RecomputesWhatOperatorsMakeThatOnlyAcceleratorsHave) {
   const auto lstm = [] {
     torch::manual_seed(1);
     torch::nn::LSTM model(torch::nn::LSTMOptions(16, 16).num_layers(2));
@@ -118,7 +118,7 @@ TEST_F(DeviceSession, RebuildsWhatOperatorsMakeThatOnlyAcceleratorsHave) {
     return Trained{model->parameters(), [=]() mutable { return std::get<0>(model->forward(x)).pow(2).mean(); }};
   };
   SessionOptions options = on_device();
-  options.forget_everything = true;
+  options.evict_everything = true;
   options.verify = Verify::always;
   Session session(options);
   EXPECT_EQ(difference(train(lstm, nullptr), train(lstm, &session)), "");
@@ -129,13 +129,13 @@ TEST_F(DeviceSession, RebuildsWhatOperatorsMakeThatOnlyAcceleratorsHave) {
   EXPECT_GE(session.summary().replays, cells);
 }
 
-TEST_F(DeviceSession, RebuildsWhatStreamsHandToEachOther) {
+TEST_F(DeviceSession, RecomputesWhatStreamsHandToEachOther) {
   accelerator::slow_down(microseconds(200));
   const Outcome plain = train(two_streams, nullptr);
   ASSERT_EQ(difference(plain, train(two_streams, nullptr)), "");
   for (const double share : {0.97, 0.9}) {
     SessionOptions options = on_device(static_cast<Bytes>(share * static_cast<double>(plain.peak)));
-    options.policy = [](const PolicyOperator&) { return Choice::forget; };
+    options.policy = [](const PolicyOperator&) { return Choice::evict; };
     options.verify = Verify::never;
     Session session(options);
     EXPECT_EQ(difference(plain, train(two_streams, &session)), "") << share;
@@ -151,8 +151,8 @@ TEST_F(DeviceSession, TrainsRandomProgramsWithTheSameBits) {
     const Outcome plain = train(make, nullptr, two);
     SessionOptions options = on_device(plain.level + (plain.peak - plain.level) * (40 + seed) / 100);
     if (seed % 3 == 0) options.verify = Verify::always;
-    options.forget_everything = seed % 5 == 0;
-    if (options.forget_everything) options.budget = no_limit;
+    options.evict_everything = seed % 5 == 0;
+    if (options.evict_everything) options.budget = no_limit;
     Session session(options);
     try {
       EXPECT_EQ(difference(plain, train(make, &session, two)), "") << "seed " << seed;
@@ -178,7 +178,7 @@ TEST_F(DeviceSession, KeepsValuesOfTheHost) {
   };
   const Outcome plain = train(make, nullptr);
   SessionOptions options = on_device();
-  options.forget_everything = true;
+  options.evict_everything = true;
   Session session(options);
   EXPECT_EQ(difference(plain, train(make, &session)), "");
   const Summary summary = session.summary();
@@ -190,7 +190,7 @@ TEST_F(DeviceSession, OfTheCpuKeepsValuesOfTheDevice) {
   (void)Session(on_device());  // its bytes are counted from now on
   SessionOptions options;
   options.device = "cpu";
-  options.forget_everything = true;
+  options.evict_everything = true;
   Session session(options);
   EXPECT_EQ(difference(plain_gpt(), train(small_gpt, &session)), "");
   EXPECT_GT(session.summary().other_devices, 0);
@@ -222,7 +222,7 @@ TEST_F(DeviceSession, KeepsWhatMayGiveOtherBitsUnlessAlgorithmsAreDeterministic)
     return Trained{{weight}, [=] { return torch::tanh(torch::cumsum(torch::tanh(weight), 0)).pow(2).mean(); }};
   };
   SessionOptions options = on_device();
-  options.forget_everything = true;
+  options.evict_everything = true;
   for (const bool deterministic : {false, true}) {
     const Outcome plain = train(make, nullptr);
     at::globalContext().setDeterministicAlgorithms(deterministic, true);

@@ -91,7 +91,7 @@ TEST_F(DeviceTime, IsWhatPlansPromise) {
     const double measured = timed_step(trained, &session) / plain - 1;
     const Summary summary = session.summary();
     ASSERT_TRUE(summary.followed_plan);
-    ASSERT_GT(*summary.promised_overhead, 0.001) << "there is something to rebuild";
+    ASSERT_GT(*summary.promised_overhead, 0.001) << "there is something to recompute";
     EXPECT_NEAR(measured, *summary.promised_overhead, 0.1 * *summary.promised_overhead);
     EXPECT_NEAR(measured, summary.overhead(), 0.1 * measured) << "what the summary says";
     EXPECT_NEAR(session.trace().value().total_cost(), plain, 0.05 * plain);

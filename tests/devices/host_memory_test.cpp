@@ -187,7 +187,7 @@ TEST_F(HostTier, IsInTheBudgetOfTheCpuIfThereIsOne) {
   Bytes peak = 0;
   const Outcome seen = train(small_gpt, &session, {.steps = 5, .after_step = [&](int) {
                                                      session.wait_for_plan();
-                                                     peak = std::max(peak, session.summary().places[1].peak_last_step);
+                                                     peak = std::max(peak, session.summary().devices[1].peak_last_step);
                                                    }});
   EXPECT_EQ(difference(plain(), seen), "");
   EXPECT_LE(peak, cpu);

@@ -411,8 +411,8 @@ TEST(BestWithTiers, FindsAPlanHoweverDearItIs) {
   }
 }
 
-// A replay with a workspace of its own needs what lies around to be forgotten too, and rebuilt after it.
-TEST(BestMoves, ForgetWhatARepeatItselfHasNoRoomFor) {
+// A replay with a workspace of its own needs what lies around to be evicted too, and recomputed after it.
+TEST(BestMoves, EvictWhatARepeatItselfHasNoRoomFor) {
   SmallTrace small;
   small.run({}, {1}, 1, 17);
   small.run({}, {12}, 0);

@@ -114,7 +114,7 @@ TEST(SmallestFeasible, IsAcceptedAsABudget) {
   EXPECT_GE(accepted, tried * 9 / 10);
 }
 
-TEST(KeepEverything, RunsEverythingOnceAndForgetsWhatIsNotNeededAnyMore) {
+TEST(KeepEverything, RunsEverythingOnceAndEvictsWhatIsNotNeededAnyMore) {
   for (const CaseKind kind : all_kinds()) {
     for (std::uint64_t seed = 1; seed <= cases(50); ++seed) {
       SCOPED_TRACE(std::string(name(kind)) + ", seed " + std::to_string(seed));

@@ -76,7 +76,7 @@ std::vector<Id> timetable_of(const Trace& trace, Bytes budget, OnlineScore::Kind
   return nodes ? *nodes : std::vector<Id>{};
 }
 
-TEST(OnlineHeuristics, ForgetWhatTheirScoreSays) {
+TEST(OnlineHeuristics, EvictWhatTheirScoreSays) {
   using Kind = OnlineScore::Kind;
   const Trace larger_last = two_candidates(3, 4), larger_first = two_candidates(4, 3);
   EXPECT_EQ(timetable_of(larger_last, 14, Kind::largest), (std::vector<Id>{0, 1, 2, 1, 3}));

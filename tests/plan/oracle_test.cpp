@@ -38,7 +38,7 @@ TEST(Exhaustive, KnowsTheOptimumOfAChainByHand) {
   small.event({0});
   EXPECT_EQ(lowest_plan(small.trace).peak, 2);
   EXPECT_EQ(cheapest_plan(small.trace, 3)->cost, 3);
-  EXPECT_EQ(cheapest_plan(small.trace, 2)->cost, 4);  // keep 0, forget 1, replay it for its event
+  EXPECT_EQ(cheapest_plan(small.trace, 2)->cost, 4);  // keep 0, evict 1, replay it for its event
   EXPECT_FALSE(cheapest_plan(small.trace, 1));
 }
 

@@ -100,14 +100,14 @@ Trace four_layers() {
   return made.trace;
 }
 
-TEST(SegmentPlan, ForgetsWhatStaysInsideASegmentAndKeepsWhatCrosses) {
+TEST(SegmentPlan, EvictsWhatStaysInsideASegmentAndKeepsWhatCrosses) {
   const Trace trace = four_layers();
   const SegmentPlan made(trace, Segments::uniform(4, 2), 100);
-  EXPECT_FALSE(made.forgets(0));  // from outside
-  EXPECT_TRUE(made.forgets(1));
-  EXPECT_FALSE(made.forgets(2));  // crosses
-  EXPECT_TRUE(made.forgets(3));
-  EXPECT_TRUE(made.forgets(4));
+  EXPECT_FALSE(made.evicts(0));  // from outside
+  EXPECT_TRUE(made.evicts(1));
+  EXPECT_FALSE(made.evicts(2));  // crosses
+  EXPECT_TRUE(made.evicts(3));
+  EXPECT_TRUE(made.evicts(4));
   using A = Action;
   EXPECT_EQ(made.plan().actions,
             (std::vector<Action>{A::run(0), A::run(1), A::drop(1), A::run(2), A::run(3), A::drop(3), A::drop(4),
@@ -121,14 +121,14 @@ TEST(SegmentPlan, KeepsWhatMayNotBeReplayedAndWhatTheProgramHolds) {
   trace.operators[0].replayable = false;
   trace.values[3].held = Stretch{2, 5};
   const SegmentPlan made(trace, Segments::uniform(4, 1), 100);
-  EXPECT_FALSE(made.forgets(1));
-  EXPECT_TRUE(made.forgets(2));
-  EXPECT_FALSE(made.forgets(3));
-  EXPECT_TRUE(made.forgets(4));
+  EXPECT_FALSE(made.evicts(1));
+  EXPECT_TRUE(made.evicts(2));
+  EXPECT_FALSE(made.evicts(3));
+  EXPECT_TRUE(made.evicts(4));
   EXPECT_TRUE(simulate(trace, made.plan(), any_budget).valid());
 }
 
-TEST(SegmentPlan, RebuildsThroughAnOperatorInPlace) {
+TEST(SegmentPlan, RecomputesThroughAnOperatorInPlace) {
   Trace trace = four_layers();
   trace.values[2].takes_over = 1;  // what the last event needs is gone when operator 1 has run
   trace.moments[7].needs = {2};

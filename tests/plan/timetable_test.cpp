@@ -200,7 +200,7 @@ TEST(TimetableLoad, KnowsThatATakenOverValueIsGone) {
   EXPECT_FALSE(timetable.load({0, 0, 1})) << "its input was taken over";
 }
 
-// A stretch of one moment: the value is needed there, and free to be forgotten from there on.
+// A stretch of one moment: the value is needed there, and free to be evicted from there on.
 TEST(TimetableStays, HaveTheUseAtWhichTheProgramBeginsAndEndsToHold) {
   SmallTrace small;
   small.run({}, {1});

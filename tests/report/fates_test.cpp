@@ -31,7 +31,7 @@ const ValueGroup& group_of(const Fates& fates, Bytes bytes) {
 TEST(Fates, SayWhatBecomesOfEachValueAndWhy) {
   testing::SmallTrace small;
   const Id input = small.outside(3);
-  small.run({input}, {1024}, 1);  // forgotten
+  small.run({input}, {1024}, 1);  // evicted
   small.run({1}, {2048}, 2);      // packed
   small.run({2}, {4096, 5}, 95);  // kept; nobody needs the second one
   small.run({3}, {1 << 20}, 1);   // the peak
@@ -47,10 +47,10 @@ TEST(Fates, SayWhatBecomesOfEachValueAndWhy) {
   small.trace.moments[4].needs = {5};
   const Fates fates = fates_with(small.trace, plan);
 
-  const ValueGroup& forgotten = group_of(fates, 1024);
-  EXPECT_EQ(forgotten.fate, Fate::forgotten);
-  EXPECT_EQ(what_happens(forgotten), "forgotten, 1 replay");
-  EXPECT_EQ(sentence(small.trace, forgotten), "rebuilding costs 1 % of the step and frees 1.00 KiB at the peak");
+  const ValueGroup& evicted = group_of(fates, 1024);
+  EXPECT_EQ(evicted.fate, Fate::evicted);
+  EXPECT_EQ(what_happens(evicted), "evicted, 1 replay");
+  EXPECT_EQ(sentence(small.trace, evicted), "recomputing costs 1 % of the step and frees 1.00 KiB at the peak");
   const ValueGroup& packed = group_of(fates, 2048);
   EXPECT_EQ(what_happens(packed), "packed");
   EXPECT_EQ(sentence(small.trace, packed),
@@ -121,17 +121,17 @@ TEST(Fates, AddUpToTheWorkOfThePlan) {
     const Simulation after = simulate(trace, plan, recorded);
     const Fates fates = fates_with(trace, plan);
     std::size_t gets = 0, values = 0, with_bytes = 0;
-    double rebuild_cost = 0;
+    double recompute_cost = 0;
     for (const ValueGroup& group : fates.values) {
       gets += group.gets;
       values += group.values;
-      if (group.fate != Fate::kept) rebuild_cost += group.rebuild_cost;
+      if (group.fate != Fate::kept) recompute_cost += group.recompute_cost;
       EXPECT_FALSE(sentence(trace, group).empty());
     }
     for (const Value& value : trace.values) with_bytes += value.bytes > 0;
     EXPECT_EQ(values, with_bytes);
     EXPECT_LE(gets, after.gets);
-    EXPECT_LE(rebuild_cost, after.replay_cost + after.tier_cost + 1e-9);
+    EXPECT_LE(recompute_cost, after.replay_cost + after.tier_cost + 1e-9);
     double replay_cost = 0;
     for (const NameGroup& group : fates.by_operator) replay_cost += group.replay_cost;
     EXPECT_LE(replay_cost, after.replay_cost + 1e-9);

@@ -67,7 +67,7 @@ TEST(Inspection, NamesTheMomentAndTheValuesOfThePeak) {
   EXPECT_EQ(inspection.keep_everything_peak, 143);
 }
 
-TEST(Inspection, PutsManyBytesUnusedForLongAndCheapToRebuildFirst) {
+TEST(Inspection, PutsManyBytesUnusedForLongAndCheapToRecomputeFirst) {
   SmallTrace small;
   small.run({}, {8}, 1);     // value 0: cheap
   small.run({0}, {8}, 100);  // value 1: dear
@@ -81,7 +81,7 @@ TEST(Inspection, PutsManyBytesUnusedForLongAndCheapToRebuildFirst) {
   EXPECT_EQ(inspection.worth_most[0].until, 7);
   EXPECT_EQ(inspection.worth_most[0].unused, 50);
   // Value 0 is gone by then and has to be replayed too.
-  EXPECT_EQ(inspection.worth_most[0].rebuild, 2);
+  EXPECT_EQ(inspection.worth_most[0].recompute, 2);
   EXPECT_EQ(inspection.worth_most[0].replays, 2u);
   EXPECT_EQ(inspection.worth_most[1].value, 1);
 }
@@ -130,7 +130,7 @@ std::set<Id> replays_for(const Trace& trace, const Plan& everything, Id value, I
   return moments;
 }
 
-TEST(Inspection, TheInterpreterAgreesWithWhatRebuildingCosts) {
+TEST(Inspection, TheInterpreterAgreesWithWhatRecomputingCosts) {
   int checked = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     const Trace trace = seed % 3 == 0   ? testing::random_graph(seed, 30)
@@ -151,7 +151,7 @@ TEST(Inspection, TheInterpreterAgreesWithWhatRebuildingCosts) {
       const Plan plan = with_drops(trace, Timeline(trace), {}, actions, 0);
       const Simulation simulation = simulate(trace, plan, {.record_live = false, .check_budget = false});
       ASSERT_TRUE(simulation.valid()) << simulation.broken->sentence;
-      EXPECT_DOUBLE_EQ(simulation.replay_cost, candidate.rebuild);
+      EXPECT_DOUBLE_EQ(simulation.replay_cost, candidate.recompute);
       ++checked;
     }
   }
@@ -178,7 +178,7 @@ TEST(Inspection, SaysWhatSetsTheFloor) {
   EXPECT_NE(to_text(small.trace, inspection)
                 .find("moment 2 'operator 2', which needs 4 B of values, 20 B of results and 30 B of workspace, beside "
                       "7 B of other bytes, 50 B of values that the program holds and 10 B of values that cannot be "
-                      "rebuilt\n"),
+                      "recomputed\n"),
             std::string::npos)
       << to_text(small.trace, inspection);
 }
@@ -198,8 +198,8 @@ TEST(Inspection, ThePartsOfTheFloorAreTheFloor) {
 TEST(Inspection, TheTextSaysWhatItsColumnsMean) {
   const Trace trace = testing::random_training_step(3, 12);
   const std::string text = to_text(trace, inspect(trace));
-  for (const char* part : {"operators", "events", "from outside", "peak", "floor", "fixed", "Worth most to forget",
-                           "bytes x unused / rebuild"}) {
+  for (const char* part : {"operators", "events", "from outside", "peak", "floor", "fixed", "Worth most to evict",
+                           "bytes x unused / recompute"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
 }

@@ -160,11 +160,11 @@ TEST_F(Page, ShowsThePeakOfEachPlace) {
   summary.steps = 12;
   summary.device = "npu:0";
   summary.peak_last_step = 1000;
-  summary.places = {{"npu:0", 2000, 10, 1000, 1000, 5}, {"cpu", std::nullopt, 20, 3000, 3000, 0}};
+  summary.devices = {{"npu:0", 2000, 10, 1000, 1000, 5}, {"cpu", std::nullopt, 20, 3000, 3000, 0}};
   const std::string page = to_html({.trace = &trace_, .plan = &result_.plan, .summary = &summary});
   EXPECT_NE(page.find("Measured peak on npu:0"), std::string::npos);
   EXPECT_NE(page.find("Measured peak on cpu"), std::string::npos);
-  EXPECT_EQ(numbers_of(page)["measured_peak_of_place_1_bytes"], 3000);
+  EXPECT_EQ(numbers_of(page)["measured_peak_of_device_1_bytes"], 3000);
   expect_shown_as_in_json(page);
 }
 

@@ -30,7 +30,7 @@ Summary usual() {
   summary.peak_last_step = 500 * MiB;
   summary.peak = 511 * MiB;
   summary.peak_if_kept = 1000 * MiB;
-  summary.forgotten_last_step = 600 * MiB;
+  summary.evicted_last_step = 600 * MiB;
   summary.packed_last_step = 64 * MiB;
   summary.packed_to_last_step = 2 * MiB;
   summary.resident = 600 * MiB;
@@ -64,8 +64,8 @@ TEST(SummaryText, TellsWhatAStepNeededAndWhatItCost) {
   EXPECT_EQ(text_of(usual()),
             "gpt: 120 steps, a budget of 512.00 MiB\n"
             "  peak        500.00 MiB in the last step, 511.00 MiB in any\n"
-            "              1000.00 MiB if nothing were forgotten: 0.50 of that\n"
-            "  forgotten   600.00 MiB\n"
+            "              1000.00 MiB if nothing were evicted: 0.50 of that\n"
+            "  evicted   600.00 MiB\n"
             "  packed      64.00 MiB into 2.00 MiB\n"
             "  replays     311 operators, in 50 ms\n"
             "  overhead    6.0 %: 60 ms of replaying and packing beside 1.0 s\n"
@@ -91,7 +91,7 @@ TEST(SummaryText, SaysNothingAboutWhatDidNotHappen) {
   EXPECT_EQ(text_of(summary),
             "session: 1 step, no budget\n"
             "  peak        5.00 MiB in the last step\n"
-            "  forgotten   nothing in the last step\n"
+            "  evicted   nothing in the last step\n"
             "  overhead    0 %\n"
             "  plan        none\n");
 }
@@ -236,19 +236,19 @@ TEST(SummaryText, NamesTheDeviceUnlessItIsTheCpu) {
 
 TEST(SummaryText, NamesTheBytesOfEachPlaceIfThereAreSeveral) {
   Summary summary = usual();
-  summary.places = {{"cpu", 512 * MiB, 1, 500 * MiB, 511 * MiB, 3 * MiB}};
-  EXPECT_FALSE(has(text_of(summary), "places")) << text_of(summary);
-  summary.places.push_back({"cuda:0", std::nullopt, 1, 2 * MiB, 4 * MiB, 0});
+  summary.devices = {{"cpu", 512 * MiB, 1, 500 * MiB, 511 * MiB, 3 * MiB}};
+  EXPECT_FALSE(has(text_of(summary), "devices")) << text_of(summary);
+  summary.devices.push_back({"cuda:0", std::nullopt, 1, 2 * MiB, 4 * MiB, 0});
   EXPECT_TRUE(has(text_of(summary), " on cpu\n")) << text_of(summary);
   EXPECT_TRUE(has(text_of(summary),
-                  "  places      cpu: a peak of 500.00 MiB of a budget of 512.00 MiB, 3.00 MiB forgotten\n"
-                  "              cuda:0: a peak of 2.00 MiB without a budget, 0 B forgotten\n"))
+                  "  devices      cpu: a peak of 500.00 MiB of a budget of 512.00 MiB, 3.00 MiB evicted\n"
+                  "              cuda:0: a peak of 2.00 MiB without a budget, 0 B evicted\n"))
       << text_of(summary);
   const auto json = nlohmann::json::parse(json_line(summary));
-  EXPECT_EQ(json["places"][0]["budget_bytes"], 512 * MiB);
-  EXPECT_EQ(json["places"][1]["device"], "cuda:0");
-  EXPECT_EQ(json["places"][1]["peak_bytes"], 4 * MiB);
-  EXPECT_TRUE(json["places"][1]["budget_bytes"].is_null());
+  EXPECT_EQ(json["devices"][0]["budget_bytes"], 512 * MiB);
+  EXPECT_EQ(json["devices"][1]["device"], "cuda:0");
+  EXPECT_EQ(json["devices"][1]["peak_bytes"], 4 * MiB);
+  EXPECT_TRUE(json["devices"][1]["budget_bytes"].is_null());
 }
 
 TEST(SummaryText, HasNoSpacesAtTheEndsOfLines) {

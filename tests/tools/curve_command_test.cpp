@@ -52,7 +52,7 @@ TEST_F(CurveCommand, DrawsAPictureOfTheSameNumbers) {
 TEST_F(CurveCommand, InspectShowsWhatIsInATrace) {
   const Outcome text = run_command({"inspect", file_});
   EXPECT_EQ(text.code, 0);
-  EXPECT_NE(text.out.find("Worth most to forget"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("Worth most to evict"), std::string::npos) << text.out;
   const Outcome json = run_command({"inspect", file_, "--json"});
   EXPECT_EQ(json.code, 0);
   EXPECT_TRUE(one_line(json.out));

@@ -36,9 +36,9 @@ TEST(PreloadedOnADevice, UsesMemoryOfTheHostBelowIt) {
     const auto summary = summary_of(options);
     EXPECT_GT(summary.at("host_peak_bytes"), 0) << "whether the last plan uses it depends on the machine";
     EXPECT_LE(summary.at("host_peak_bytes"), host);
-    const auto& places = summary.at("places");
-    EXPECT_EQ(places.back().at("device"), "sim:0");
-    EXPECT_LE(places.back().at("peak_bytes"), budget);
+    const auto& devices = summary.at("devices");
+    EXPECT_EQ(devices.back().at("device"), "sim:0");
+    EXPECT_LE(devices.back().at("peak_bytes"), budget);
     EXPECT_EQ(summary.at("before_meter_bytes"), 0) << "parameters of the device are in the budget";
   }
 }

@@ -7,13 +7,13 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "torch/libtorch/libtorch.h"
-#include "torch/memory/place.h"
+#include "torch/memory/counted_device.h"
 
 namespace reprise::testing {
 using namespace internal;
 namespace {
 
-constinit TakePlace take_place = nullptr;
+constinit TakePlace take_device = nullptr;
 
 void engine_has_threads(bool has) {
   c10::AutogradState::get_tls_state().set_multithreading_enabled(has);
@@ -31,12 +31,13 @@ const auto* const before_tests = ::testing::AddGlobalTestEnvironment(new Begin);
 }  // namespace
 
 void here_is(TakePlace take) {
-  take_place = take;
+  take_device = take;
 }
 
-const Place& here() {
-  static const Place& place = take_place ? Places::of_process().at(take_place().str()) : Places::of_process().cpu();
-  return place;
+const CountedDevice& here() {
+  static const CountedDevice& device =
+      take_device ? CountedDevices::of_process().at(take_device().str()) : CountedDevices::of_process().cpu();
+  return device;
 }
 
 SessionOptions options_here() {

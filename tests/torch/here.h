@@ -1,4 +1,4 @@
-// Here: the place that tests run at.
+// Here: the device that tests run at.
 //
 // That is the CPU. In reprise_tests_on_device, which is linked from the same objects, it is the simulated accelerator:
 // tensors for which nobody names a device are made there. So a test that asks here for the meter and for the options of
@@ -12,16 +12,16 @@
 #include <cstdint>
 
 #include "reprise/torch/session.h"
-#include "torch/memory/place.h"
+#include "torch/memory/counted_device.h"
 
 namespace reprise::testing {
 
-[[nodiscard]] const internal::Place& here();
+[[nodiscard]] const internal::CountedDevice& here();
 [[nodiscard]] inline internal::Meter& meter_here() {
   return here().meter();
 }
 
-// Those of a session that limits the bytes of this place.
+// Those of a session that limits the bytes of this device.
 [[nodiscard]] SessionOptions options_here();
 
 // For what LibTorch makes on the CPU whatever the default: torch::tensor, from_blob. The same tensor if it is here.
@@ -35,7 +35,7 @@ namespace reprise::testing {
 // Writes one number without anybody's notice, as through a pointer: on a device, as a kernel of the user's would.
 void write_behind(const at::Tensor&, std::int64_t element, float number);
 
-// Waits for what was given to the device, and forgets what its kernels threw.
+// Waits for what was given to the device, and discards what its kernels threw.
 void settle_here();
 
 // On a device LibTorch runs backward on a thread of its engine's, which lets go of the last that it used whenever it

@@ -72,9 +72,9 @@ SessionOptions within(Bytes budget, std::chrono::milliseconds planning_time) {
   return options;
 }
 
-SessionOptions forgetting_everything() {
+SessionOptions evicting_everything() {
   SessionOptions options = within(no_limit);
-  options.forget_everything = true;
+  options.evict_everything = true;
   options.verify = Verify::always;
   return options;
 }

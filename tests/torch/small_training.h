@@ -1,4 +1,4 @@
-// A model with enough activations to forget some of, always trained on the same numbers: every step of the same batch
+// A model with enough activations to evict some of, always trained on the same numbers: every step of the same batch
 // gives the same gradients, plainly or in a session.
 #pragma once
 
@@ -47,10 +47,10 @@ class SmallTraining {
   Bytes peak_ = 0, level_ = 0;
 };
 
-// Options with this budget. No time: no plans, the online policy rules.
+// Options with this budget. No time: no plans, the online policy context.
 SessionOptions within(Bytes budget, std::chrono::milliseconds planning_time = std::chrono::milliseconds(0));
-// Everything is forgotten and rebuilt, and compared.
-SessionOptions forgetting_everything();
+// Everything is evicted and recomputed, and compared.
+SessionOptions evicting_everything();
 
 // The type of what is thrown, and its contents to look at.
 template <class Error, class Function>

@@ -4,12 +4,12 @@
 #include <ATen/Version.h>
 #include <torch/torch.h>
 
-#include "libtorch/place_check.h"
+#include "libtorch/device_check.h"
 #include "libtorch/trainer.h"
 #include "libtorch/training_text.h"
 #include "reprise/torch/session.h"
 #include "reprise/trace/amount.h"
-#include "torch/libtorch/running_libtorch.h"
+#include "torch/libtorch/version_check.h"
 #include "torch/memory/meter.h"
 
 namespace reprise::tools {
@@ -90,18 +90,18 @@ Finding session() try {
 }
 
 // The CPU is what `session` has tried.
-std::vector<Finding> places() {
+std::vector<Finding> devices() {
   std::vector<Finding> all;
   for (const c10::Device device : accelerators()) {
     const std::string name = device.str();
-    const PlaceCheck check = check_place(device);
+    const DeviceCheck check = check_device(device);
     if (!check.why_not_counted.empty()) {
       all.push_back({State::poor, name, "a session cannot limit its bytes: " + check.why_not_counted,
                      "sessions that name the device 'cpu' work beside it"});
     } else if (!check.failure.empty() || !check.exact || check.replays == 0) {
       const std::string what = !check.failure.empty() ? check.failure
                                : check.exact          ? "nothing was replayed"
-                                                      : "what was rebuilt has other bits";
+                                                      : "what was recomputed has other bits";
       all.push_back({State::bad, name, "a tiny model does not train there: " + what,
                      "please report this as a defect, with the lines above"});
     } else {
@@ -114,7 +114,7 @@ std::vector<Finding> places() {
     }
   }
   const std::string count = all.empty() ? "cpu; LibTorch sees no accelerator here" : "cpu, and what follows";
-  all.insert(all.begin(), {State::fact, "places", count, ""});
+  all.insert(all.begin(), {State::fact, "devices", count, ""});
   return all;
 }
 
@@ -135,7 +135,7 @@ int examine_libtorch(const DoctorOptions& options) {
   if (runs_as_compiled()) findings.push_back(allocator());
   findings.push_back(session());
   if (runs_as_compiled()) {
-    for (Finding& finding : places()) findings.push_back(std::move(finding));
+    for (Finding& finding : devices()) findings.push_back(std::move(finding));
   }
   if (!tried && runs_as_compiled()) findings.push_back(verdict(findings));
   print_out(to_text(findings, options));

@@ -38,7 +38,7 @@ class GptImpl : public torch::nn::Module {
  public:
   explicit GptImpl(const GptOptions&);
 
-  // Characters and those that follow them, both [batch, context], to the mean loss. The first `rerun_blocks` forget
+  // Characters and those that follow them, both [batch, context], to the mean loss. The first `rerun_blocks` evict
   // what happens in them and are run again in backward, as checkpointing is done elsewhere.
   torch::Tensor loss(const torch::Tensor& characters, const torch::Tensor& next, std::int64_t rerun_blocks = 0);
 

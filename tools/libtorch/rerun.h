@@ -19,7 +19,7 @@ namespace reprise::tools {
 
 using Tensors = std::vector<torch::Tensor>;
 
-// Runs `body` on `inputs` and forgets everything in between. The body is called again in backward: what it refers to
+// Runs `body` on `inputs` and evicts everything in between. The body is called again in backward: what it refers to
 // must be alive then.
 [[nodiscard]] Tensors rerun(std::function<Tensors(const Tensors&)> body, const Tensors& inputs);
 

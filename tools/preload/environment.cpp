@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-#include "place_budgets.h"
+#include "device_budgets.h"
 #include "reprise/trace/amount.h"
 #include "reprise/trace/error.h"
 
@@ -27,9 +27,9 @@ Bytes bytes(const char* name, const std::string& value) try {
   refuse(name, value, error.what());
 }
 
-std::vector<PlaceBudget> budgets(const char* name, const std::string& value) try {
-  std::vector<PlaceBudget> all;
-  for (const auto& [device, bytes] : tools::parse_place_budgets(value)) all.push_back({device, bytes});
+std::vector<DeviceBudget> budgets(const char* name, const std::string& value) try {
+  std::vector<DeviceBudget> all;
+  for (const auto& [device, bytes] : tools::parse_device_budgets(value)) all.push_back({device, bytes});
   return all;
 } catch (const BadOption& error) {
   refuse(name, value, error.what());

@@ -15,7 +15,7 @@
 #include "reprise/report/page.h"
 #include "reprise/trace/files.h"
 #include "torch/hooks/automatic.h"
-#include "torch/libtorch/running_libtorch.h"
+#include "torch/libtorch/version_check.h"
 #include "trace/printable.h"
 
 namespace reprise::preload {

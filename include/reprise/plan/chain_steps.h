@@ -22,7 +22,7 @@ struct ChainStep {
     backward,  // backward of layer `at`, whose tape is there
     store,     // remembers state `at`, the one that the last step made or loaded, in `level`
     load,      // goes on from state `at`, which is remembered in `level`
-    discard,   // forgets state `at` in `level`
+    discard,   // evicts state `at` in `level`
   };
   Kind kind = Kind::advance;
   std::int32_t at = 0;

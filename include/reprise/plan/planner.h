@@ -1,4 +1,4 @@
-// Planners choose what to forget (evict), pack and replay (recompute) so that a trace fits a budget.
+// Planners choose what to evict, pack and recompute so that a trace fits a budget.
 //
 // Every planner is a function from a trace and options to a result of the same shape: a plan, the interpreter's
 // simulation of it, and how far it can be from the best possible. `best` uses all the others as starting points.
@@ -140,7 +140,7 @@ struct PlannerInfo {
 };
 [[nodiscard]] REPRISE_EXPORT const std::vector<PlannerInfo>& planners();
 
-// Returns the plan that forgets nothing: it runs every moment once and drops each value right after its last use, at
+// Returns the plan that evicts nothing: it runs every moment once and drops each value right after its last use, at
 // once if it has none. Budgets are compared with its peak.
 [[nodiscard]] REPRISE_EXPORT Plan keep_everything(const Trace&);
 

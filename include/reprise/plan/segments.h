@@ -1,9 +1,9 @@
-// Segments choose by hand which stretches of forward forget the values inside them, as activation checkpointing does.
+// Segments choose by hand which stretches of forward evict the values inside them, as activation checkpointing does.
 //
-// A value that is made and used only inside one segment during forward is forgotten after its last use there and
+// A value that is made and used only inside one segment during forward is evicted after its last use there and
 // replayed, segment by segment, when backward needs it. A value that crosses from one segment into another, or into no
-// segment, is kept. So is a value that cannot be rebuilt (it came from outside, or its operator may not be replayed),
-// and one that the program itself holds into backward.
+// segment, is kept. So is a value that cannot be recomputed (it came from outside, or its operator may not be
+// replayed), and one that the program itself holds into backward.
 #pragma once
 
 #include <optional>
@@ -54,13 +54,13 @@ class REPRISE_EXPORT SegmentPlan {
   SegmentPlan(const Trace&, const Segments&, Bytes budget);
 
   [[nodiscard]] const Plan& plan() const { return plan_; }
-  // True if the value is made and used only inside one segment during forward and is forgotten after that. A value that
+  // True if the value is made and used only inside one segment during forward and is evicted after that. A value that
   // nothing needs in backward is not made again.
-  [[nodiscard]] bool forgets(Id value) const { return forgotten_[value]; }
+  [[nodiscard]] bool evicts(Id value) const { return evicted_[value]; }
 
  private:
   Plan plan_;
-  std::vector<bool> forgotten_;
+  std::vector<bool> evicted_;
 };
 
 // Returns the number of operators of forward, over which uniform segments are laid.

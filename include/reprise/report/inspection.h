@@ -1,4 +1,4 @@
-// An inspection lists what is in a trace: how much of everything, what sets the peak, and what is worth forgetting.
+// An inspection lists what is in a trace: how much of everything, what sets the peak, and what is worth evicting.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct FloorParts {
   Bytes workspace = 0;  // live only while it runs; in backward gradients that it is given and makes are among it
   Bytes held = 0;       // other values that the program holds
   Bytes fixed = 0;      // other values that are needed later and can neither be replayed nor put into a tier
-  Bytes other = 0;      // other bytes: parameters, gradients and whatever is not ours to forget
+  Bytes other = 0;      // other bytes: parameters, gradients and whatever is not ours to evict
 };
 
 struct Inspection {
@@ -48,15 +48,17 @@ struct Inspection {
   };
   std::optional<Peak> peak;  // empty: the trace has no moments
 
-  // A value that could be forgotten while nobody needs it, if everything else is kept as long as it is needed.
+  // A value that could be evicted while nobody needs it, if everything else is kept as long as it is needed.
   struct Candidate {
     Id value = 0;
     Id from = 0, until = 0;  // the longest stretch of moments without a need and not held, both included
     double unused = 0;       // the cost of the moments that run in that stretch
-    double rebuild = 0;  // the cost of replaying it at the end, with everything that is gone by then and needed for it
-    std::size_t replays = 0;                         // the number of operators to replay
-    bool at_peak = false;                            // true if forgetting it lowers the peak of the live bytes
-    [[nodiscard]] double worth(const Trace&) const;  // bytes * unused / rebuild; infinite if rebuilding costs nothing
+    double recompute =
+        0;  // the cost of replaying it at the end, with everything that is gone by then and needed for it
+    std::size_t replays = 0;  // the number of operators to replay
+    bool at_peak = false;     // true if evicting it lowers the peak of the live bytes
+    [[nodiscard]] double worth(
+        const Trace&) const;  // bytes * unused / recompute; infinite if recomputing costs nothing
   };
   std::vector<Candidate> worth_most;  // at most ten, best first
 

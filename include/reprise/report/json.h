@@ -45,8 +45,8 @@ namespace reprise {
 // keep_everything_peak_bytes, floor_bytes, floor {as a blocker above, and its parts: needed_bytes, made_bytes,
 // workspace_bytes, held_bytes, fixed_bytes, other_bytes}, cost, event_cost, tiers [{name, in_budget, values}], peak
 // {moment, name, bytes, other_bytes, workspace_bytes, values}, worth_most [{value, bytes, maker, from_moment,
-// until_moment, unused_cost, rebuild_cost, replays, at_peak}, ...], fixed {count, bytes, values}. Lists of values have
-// the ten largest.
+// until_moment, unused_cost, recompute_cost, replays, at_peak}, ...], fixed {count, bytes, values}. Lists of values
+// have the ten largest.
 [[nodiscard]] REPRISE_EXPORT std::string json_line(const Trace&, const Inspection&);
 
 }  // namespace reprise

@@ -12,7 +12,8 @@
 
 namespace reprise {
 
-// An operator whose results are kept because they cannot be rebuilt, with the reason; or who else keeps what is saved.
+// An operator whose results are kept because they cannot be recomputed, with the reason; or who else keeps what is
+// saved.
 struct KeptOperator {
   std::string op;  // or "saved_tensors_hooks", "torch.compile", "saved tensors that are not plain"
   std::string why;
@@ -33,14 +34,14 @@ struct Note {
   std::string what;       // a sentence
 };
 
-// Bytes of one place of a session: a device whose bytes are counted.
-struct PlaceSummary {
-  std::string device;             // as LibTorch calls it
-  std::optional<Bytes> budget;    // of the next step; empty: no limit
-  Bytes live = 0;                 // now
-  Bytes peak_last_step = 0;       // the most that was live in the last step
-  Bytes peak = 0;                 // in any step
-  Bytes forgotten_last_step = 0;  // bytes of values that were forgotten, each time
+// Bytes of one device of a session: a device whose bytes are counted.
+struct DeviceSummary {
+  std::string device;           // as LibTorch calls it
+  std::optional<Bytes> budget;  // of the next step; empty: no limit
+  Bytes live = 0;               // now
+  Bytes peak_last_step = 0;     // the most that was live in the last step
+  Bytes peak = 0;               // in any step
+  Bytes evicted_last_step = 0;  // bytes of values that were evicted, each time
 };
 
 struct REPRISE_EXPORT Summary {
@@ -48,16 +49,16 @@ struct REPRISE_EXPORT Summary {
   std::int64_t steps = 0;       // closed steps, whether they were recorded or not
   std::optional<Bytes> budget;  // of the next step; empty: no limit
   std::string device = "cpu";   // whose bytes are counted and limited, as LibTorch calls it; the first, if several are
-  std::vector<PlaceSummary> places;  // each device whose bytes are counted and limited, `device` first
+  std::vector<DeviceSummary> devices;  // each device whose bytes are counted and limited, `device` first
 
   // ---- bytes of LibTorch's allocator for the device ----
   Bytes live = 0;            // now
   Bytes peak_last_step = 0;  // the most that was live in the last step
   Bytes peak = 0;            // in any step
-  // Of the last step if nothing had been forgotten, with the other bytes that were seen in it; at least that, where
+  // Of the last step if nothing had been evicted, with the other bytes that were seen in it; at least that, where
   // regions of `checkpoint` are recorded by themselves. Empty: no complete trace yet.
   std::optional<Bytes> peak_if_kept;
-  Bytes forgotten_last_step = 0;  // bytes of values that were forgotten, each time, at all places
+  Bytes evicted_last_step = 0;    // bytes of values that were evicted, each time, at all devices
   Bytes packed_last_step = 0;     // bytes of values that were packed, before packing
   Bytes packed_to_last_step = 0;  // the same after packing
   Bytes disk_put_last_step = 0;   // bytes of values that were written to the session's disk
@@ -104,12 +105,12 @@ struct REPRISE_EXPORT Summary {
   std::vector<Note> last_notes;  // the newest ten, in the order they came
 
   // ---- the disk ----
-  std::int64_t disk_failures = 0;  // files that could not be written or read, in all steps; values were rebuilt
+  std::int64_t disk_failures = 0;  // files that could not be written or read, in all steps; values were recomputed
   std::string last_disk_failure;   // why; empty: there was none
 
   // ---- exactness ----
   std::int64_t verified = 0;       // values compared bit for bit, in all steps
-  std::vector<KeptOperator> kept;  // kept because they cannot be rebuilt, largest first
+  std::vector<KeptOperator> kept;  // kept because they cannot be recomputed, largest first
 };
 
 // Returns a few lines for people, without the fields that have nothing to report, and with a line break at the end.

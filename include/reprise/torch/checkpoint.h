@@ -1,14 +1,14 @@
-// checkpoint() chooses by hand what is forgotten and recomputed: activation checkpointing, or gradient checkpointing.
+// checkpoint() chooses by hand what is evicted and recomputed: activation checkpointing, or gradient checkpointing.
 //
 //   auto y = reprise::checkpoint([&](torch::Tensor x) { return block->forward(x); }, x);
 //
-// The function runs once. Tensors that autograd saves in it for backward are forgotten as soon as the function lets go
+// The function runs once. Tensors that autograd saves in it for backward are evicted as soon as the function lets go
 // of them, and replayed when backward asks. The operators are replayed, not the function, so that random numbers, batch
 // statistics, hooks and everything else the function does happen once. Values that the function gets from outside (its
 // inputs and captured parameters) are held for that until backward is over.
 //
 // Inputs and outputs may be of any type. Calls can be nested and chained. Where gradients are disabled, the function
-// runs plainly. Inside a step of a Session with a budget, a plan, if there is one, decides what is forgotten, and may
+// runs plainly. Inside a step of a Session with a budget, a plan, if there is one, decides what is evicted, and may
 // keep more.
 //
 // If a tensor that a replay needs is written in place between the call and backward, backward throws an error that
@@ -46,7 +46,7 @@ class REPRISE_EXPORT CheckpointSite {
   std::shared_ptr<internal::Site> site_;
 };
 
-// A region in which the tensors that this thread's operators save for backward are forgotten, while it lives.
+// A region in which the tensors that this thread's operators save for backward are evicted, while it lives.
 // `checkpoint` is a call inside of one. Regions of a thread end in the opposite order of their beginning.
 class REPRISE_EXPORT CheckpointRegion {
  public:
@@ -55,16 +55,16 @@ class REPRISE_EXPORT CheckpointRegion {
   CheckpointRegion(const CheckpointRegion&) = delete;
   CheckpointRegion& operator=(const CheckpointRegion&) = delete;
 
-  // True if this region forgets anything. False where gradients are disabled.
-  [[nodiscard]] bool forgets() const { return before_ != nullptr; }
-  // Returns the bytes of the values that were forgotten in this region so far.
-  [[nodiscard]] Bytes forgotten() const;
+  // True if this region evicts anything. False where gradients are disabled.
+  [[nodiscard]] bool evicts() const { return before_ != nullptr; }
+  // Returns the bytes of the values that were evicted in this region so far.
+  [[nodiscard]] Bytes evicted() const;
 
  private:
-  std::unique_ptr<internal::RegionBefore> before_;  // null: nothing is to be forgotten
+  std::unique_ptr<internal::RegionBefore> before_;  // null: nothing is to be evicted
 };
 
-// Calls function(inputs...) and returns its result; what autograd saves in it is forgotten. See above.
+// Calls function(inputs...) and returns its result; what autograd saves in it is evicted. See above.
 template <class Function, class... Inputs>
 std::invoke_result_t<Function, Inputs...> checkpoint(Function&& function, Inputs&&... inputs) {
   static CheckpointSite site;

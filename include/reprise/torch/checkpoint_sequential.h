@@ -2,7 +2,7 @@
 //
 //   auto y = reprise::checkpoint_sequential(model, 4, x);   // model: a torch::nn::Sequential or a range of callables
 //
-// Segments are balanced by the bytes that their modules forget, or by the time that they take, as measured; not by the
+// Segments are balanced by the bytes that their modules evict, or by the time that they take, as measured; not by the
 // number of modules. The first call on a sequence measures, with every module as a segment of its own; from the second
 // call on there are as many segments as asked for.
 #pragma once
@@ -21,7 +21,7 @@ namespace reprise {
 
 // Chooses what makes segments equal.
 enum class Balance {
-  bytes,  // the bytes that modules forget
+  bytes,  // the bytes that modules evict
   time,   // the time that their forward takes
 };
 
@@ -41,7 +41,7 @@ class REPRISE_EXPORT CheckpointedSequence {
   [[nodiscard]] CheckpointSite& site(std::size_t segment) { return *sites_[segment]; }
   // Returns the present time, for `measured`.
   [[nodiscard]] static double seconds();
-  void measured(std::size_t module, Bytes forgotten, double seconds);
+  void measured(std::size_t module, Bytes evicted, double seconds);
 
   explicit CheckpointedSequence(std::size_t modules);
 
@@ -85,8 +85,8 @@ Value checkpoint_sequential(Modules&& modules, int segments, Value value, Balanc
     const double start = CheckpointedSequence::seconds();
     const CheckpointRegion region(known.site(first));
     for (std::size_t i = first; i < end; ++i, ++module) value = internal::call_module(*module, std::move(value));
-    if (region.forgets() && end == first + 1)
-      known.measured(first, region.forgotten(), CheckpointedSequence::seconds() - start);
+    if (region.evicts() && end == first + 1)
+      known.measured(first, region.evicted(), CheckpointedSequence::seconds() - start);
     first = end;
   }
   return value;

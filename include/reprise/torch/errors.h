@@ -18,7 +18,7 @@ class REPRISE_EXPORT SessionError : public Error {
   using Error::Error;
 };
 
-// Thrown if an allocation does not fit the budget and nothing is left to forget: before the first byte over, in the
+// Thrown if an allocation does not fit the budget and nothing is left to evict: before the first byte over, in the
 // thread that allocates.
 class REPRISE_EXPORT BudgetError : public SessionError {
  public:
@@ -27,9 +27,9 @@ class REPRISE_EXPORT BudgetError : public SessionError {
     Bytes bytes = 0;
   };
   struct Facts {
-    std::string place = "cpu";  // the device whose bytes these are
+    std::string device = "cpu";  // the device whose bytes these are
     Bytes budget = 0;
-    Bytes live = 0;                          // live bytes that cannot be forgotten
+    Bytes live = 0;                          // live bytes that cannot be evicted
     Bytes requested = 0;                     // by this allocation
     std::vector<Pinned> pinned;              // the owners of the live bytes, largest first
     Bytes kept_by_policy = 0;                // of the live bytes: those that only the policy keeps
@@ -43,7 +43,7 @@ class REPRISE_EXPORT BudgetError : public SessionError {
     std::string refused = "";
     // What to do as long as no plan is known, in the words of the program's language; empty: those of C++.
     std::string advice = "";
-    bool cpu_alone = true;  // false if the session limits bytes of an accelerator, beside this place or as this place
+    bool cpu_alone = true;  // false if the session limits bytes of an accelerator, beside this device or as this device
   };
   explicit BudgetError(Facts);
   [[nodiscard]] const Facts& facts() const { return facts_; }
@@ -54,7 +54,7 @@ class REPRISE_EXPORT BudgetError : public SessionError {
   Facts facts_;
 };
 
-// Thrown if Verify finds that a rebuilt value is not the forgotten one. From then on this value is kept.
+// Thrown if Verify finds that a recomputed value is not the evicted one. From then on this value is kept.
 class REPRISE_EXPORT MismatchError : public SessionError {
  public:
   struct Facts {

@@ -1,8 +1,8 @@
-// Policies choose by hand, operator by operator, what is kept, forgotten or packed.
+// Policies choose by hand, operator by operator, what is kept, evicted or packed.
 //
 //   session.label_modules(*model);
 //   SessionOptions{.budget = 2_GiB, .policy = [](const PolicyOperator& op) {
-//     return op.module.starts_with("encoder.") ? Choice::forget : Choice::decide;
+//     return op.module.starts_with("encoder.") ? Choice::evict : Choice::automatic;
 //   }}
 //
 // A policy is called once for every operator of a new trace, right after the operator has run. Its choice holds for all
@@ -36,10 +36,10 @@ struct PolicyOperator {
 };
 
 enum class Choice : unsigned char {
-  decide,  // the planner decides
-  keep,    // never forgotten; if that breaks the budget, BudgetError names the bytes
-  forget,  // always forgotten, as soon as the program lets go of it
-  pack,    // packed without loss, at once; the planner decides about values that do not pack
+  automatic,  // the planner decides
+  keep,       // never evicted; if that breaks the budget, BudgetError names the bytes
+  evict,      // always evicted, as soon as the program lets go of it
+  pack,       // packed without loss, at once; the planner decides about values that do not pack
 };
 
 // A policy may be called from any thread that has a step open. If it throws, the planner decides, and
@@ -52,9 +52,9 @@ namespace policy {
 [[nodiscard]] REPRISE_EXPORT Policy keep_products();
 // Packs what was drawn at random: masks of dropout become bits.
 [[nodiscard]] REPRISE_EXPORT Policy pack_random();
-// Forgets the results of operators that take less than this for each mebibyte they make. Throws BadOption for a
+// Evicts the results of operators that take less than this for each mebibyte they make. Throws BadOption for a
 // negative number.
-[[nodiscard]] REPRISE_EXPORT Policy forget_cheap(double seconds_per_mebibyte = 0.001);
+[[nodiscard]] REPRISE_EXPORT Policy evict_cheap(double seconds_per_mebibyte = 0.001);
 // Chooses by name: of an operator ("aten::mm" for all its overloads, "aten::mul.Tensor" for one of them) or, with a
 // star at the end, of modules ("encoder.*"). Operators come first; the first rule that fits holds, and where none does,
 // `otherwise`, if there is one. Throws BadOption for an operator that there is not, with the names that are near, and

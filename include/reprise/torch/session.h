@@ -7,14 +7,14 @@
 //   }
 //   std::cout << session.summary();
 //
-// While a step is open, the operators of its thread are recorded. Tensors that autograd saves may be forgotten
-// (evicted), and are replayed (recomputed) when backward asks for them: the same bits, from the same operators, without
+// While a step is open, the operators of its thread are recorded. Tensors that autograd saves may be evicted, and
+// are recomputed when backward asks for them: the same bits, from the same operators, without
 // running the user's functions again.
 //
-// The budget counts all live bytes of LibTorch's allocator for a place (the CPU, or an accelerator) in the process, of
+// The budget counts all live bytes of LibTorch's allocator for a device (the CPU, or an accelerator) in the process, of
 // all threads: parameters, gradients and optimizer state included. It is in force while any step is open, and the
 // smallest budget of the open steps counts. Every allocation is checked before it happens. If it does not fit, values
-// of that place are forgotten; if nothing is left to forget, the allocating thread gets a BudgetError. Between steps
+// of that device are evicted; if nothing is left to evict, the allocating thread gets a BudgetError. Between steps
 // nothing is limited.
 #pragma once
 
@@ -79,7 +79,7 @@ constexpr Bytes operator""_GiB(unsigned long long n) {
 
 // A disk below the memory of a session. When nothing else can go, gradients of parameters wait there until backward is
 // over; until then the parameters have none.
-struct SessionDisk {
+struct DiskOffload {
   // Has to exist; a folder on a local disk. The session makes a folder of its own in it, for this user only, removes it
   // at the end, and removes what sessions of killed processes left there: see DiskTier. Empty: no disk.
   std::filesystem::path folder = {};
@@ -88,18 +88,18 @@ struct SessionDisk {
 
   // ---- for tests ----
   FileSystem* files = nullptr;  // null: the machine's
-  // Takes files for free, so that every value goes to disk that would be forgotten.
+  // Takes files for free, so that every value goes to disk that would be evicted.
   bool eager = false;
 };
 
 // Memory of the host below that of an accelerator. Gradients wait there as on a disk.
-struct SessionHost {
+struct HostOffload {
   // The most bytes of values there, in pinned memory. Zero: none. Negative: BadOption.
   Bytes bytes = 0;
 };
 
 // The most bytes that may be live on one device while a step is open.
-struct PlaceBudget {
+struct DeviceBudget {
   std::string device;      // LibTorch's name for it: "cpu", "cuda:0"; without a number, the current one
   Bytes bytes = no_limit;  // counted, and not limited
 };
@@ -107,12 +107,12 @@ struct PlaceBudget {
 struct SessionOptions {
   // ---- behaviour ----
 
-  // The most bytes that may be live while a step is open. `no_limit`: nothing is forgotten; steps are measured, and
+  // The most bytes that may be live while a step is open. `no_limit`: nothing is evicted; steps are measured, and
   // they are recorded until their trace and its costs are known, then every 16th.
   // Zero: every allocation in a step is a BudgetError. Negative: BadOption.
   Bytes budget = no_limit;
 
-  // The device whose bytes the budget counts, and whose values are forgotten and rebuilt, by LibTorch's name for it:
+  // The device whose bytes the budget counts, and whose values are evicted and recomputed, by LibTorch's name for it:
   // "cuda:0"; without a number, the current one. Values on other devices are kept. On an accelerator there is no
   // packing, no disk (but `host`) and no `measure`, and backward runs on the thread that calls it: see docs/devices.md.
   // A device that does not exist, or whose bytes cannot be counted: BadOption. Empty: where the parameters are. That is
@@ -122,30 +122,30 @@ struct SessionOptions {
   // them and in every later one.
   std::string device = {};
 
-  // Budgets of several devices at once, instead of `budget` and `device`: values of each of them are forgotten and
-  // rebuilt, and each budget holds. Plans are made for the bytes of the first, which is the one to name first if it is
-  // the tightest; at the others, the online policy decides in every step. The same device twice, a negative budget, or
-  // `budget` or `device` beside it: BadOption.
-  std::vector<PlaceBudget> budgets = {};
+  // Budgets of several devices at once, instead of `budget` and `device`: values of each of them are evicted and
+  // recomputed, and each budget holds. Plans are made for the bytes of the first, which is the one to name first if it
+  // is the tightest; at the others, the online policy decides in every step. The same device twice, a negative budget,
+  // or `budget` or `device` beside it: BadOption.
+  std::vector<DeviceBudget> budgets = {};
 
-  // When rebuilt values are compared with forgotten ones. Less often: faster first steps. More often: writes through
+  // When recomputed values are compared with evicted ones. Less often: faster first steps. More often: writes through
   // raw pointers are found in every step.
   Verify verify = Verify::first_time;
 
   // Packs masks and indices without loss (two-valued masks to bits, small integers to one or two bytes) instead of
-  // forgetting them. Off: they are kept or replayed like everything else.
+  // evicting them. Off: they are kept or replayed like everything else.
   bool pack = true;
 
-  // A disk that values may go to (be offloaded to) instead of being forgotten, where that is cheaper by the speed that
+  // A disk that values may go to (be offloaded to) instead of being evicted, where that is cheaper by the speed that
   // was measured, or where there is no other way to keep to the budget. Files are checked when they are read; a value
   // whose file cannot be written or read is replayed. Bytes on their way are in the budget. Nothing: no disk.
-  SessionDisk disk = {};
+  DiskOffload disk = {};
 
-  // Memory of the host that values of an accelerator may go to (be offloaded to) instead of being forgotten: of the
+  // Memory of the host that values of an accelerator may go to (be offloaded to) instead of being evicted: of the
   // first accelerator that `device` or `budgets` names. The device copies them there and back on streams beside those
   // that compute, planned with its own times. If the CPU has a budget, these bytes are in it, too. A session without an
   // accelerator: BadOption.
-  SessionHost host = {};
+  HostOffload host = {};
 
   // The CPU time that planning may take, on a thread of its own, as a share of the CPU time of all steps so far; a
   // session begins with a credit of 8 steps, at least 0.5 and at most 2 seconds, beside it. Within it, a trace is
@@ -158,20 +158,20 @@ struct SessionOptions {
   std::chrono::milliseconds planning_time = std::chrono::seconds(5);
 
   // A folder for plans. Plans are read when a session starts and written when they are made, so that the next run of
-  // the program follows its plan from the second step on, and forgets in the first step what plans for the same budget
-  // forgot. A plan that does not fit the recorded trace and budget is ignored. Empty: plans are not kept.
+  // the program follows its plan from the second step on, and evicts in the first step what plans for the same budget
+  // evicted. A plan that does not fit the recorded trace and budget is ignored. Empty: plans are not kept.
   std::filesystem::path plans = {};
 
-  // Chooses by operator what is kept, forgotten or packed: see policy.h. Empty: the planner decides everything.
-  // Without a budget nothing is forgotten, whatever the policy returns.
+  // Chooses by operator what is kept, evicted or packed: see policy.h. Empty: the planner decides everything.
+  // Without a budget nothing is evicted, whatever the policy returns.
   Policy policy = {};
 
   // ---- for tests and logs ----
 
-  // Forgets every value that can be rebuilt as soon as it is saved, and rebuilds all of it from the leaves, even values
-  // that are still alive. This is slow, and the strictest check that a model's recipes are exact. No plans are
+  // Evicts every value that can be recomputed as soon as it is saved, and recomputes all of it from the leaves, even
+  // values that are still alive. This is slow, and the strictest check that a model's recipes are exact. No plans are
   // followed.
-  bool forget_everything = false;
+  bool evict_everything = false;
 
   // The name of the session in summaries and errors.
   std::string name = "session";
@@ -217,15 +217,15 @@ class REPRISE_EXPORT Session {
   // budget, as gradients that are there already: the error says so, and the next step follows the plan. If no plan
   // keeps the budget, the error says which budget will do.
   //
-  // Without plans (planning_time, planning_share, forget_everything), and on an accelerator, it is the same as
+  // Without plans (planning_time, planning_share, evict_everything), and on an accelerator, it is the same as
   // `step()`.
   void run(const std::function<void()>& train);
 
-  // Sets the budget, with several places that of the first, from the next step on. Known traces are planned for it at
+  // Sets the budget, with several devices that of the first, from the next step on. Known traces are planned for it at
   // once: after `wait_for_plan` the next step can follow a plan, and plans reach lower than the online policy does.
   void budget(Bytes);
   [[nodiscard]] Bytes budget() const;
-  // The same for one of the session's places, by its name.
+  // The same for one of the session's devices, by its name.
   void budget(const std::string& device, Bytes);
 
   // Labels operators with the modules of this model, for policies and reports, from the next new trace on: an operator
@@ -247,11 +247,11 @@ class REPRISE_EXPORT Session {
 
   // Returns the trace of the last complete step that was recorded: its longest stretch from an operator to the end of
   // backward, with the other bytes that were seen lately. `write_trace` saves it for `reprise`. Its bytes are those of
-  // the first place; unless the CPU is the only one, its name says which that is.
+  // the first device; unless the CPU is the only one, its name says which that is.
   [[nodiscard]] std::optional<Trace> trace() const;
 
   // Returns the plan for that trace, if there is one. Other bytes may have outgrown it, as `simulate` says then: its
-  // budget holds, because more is forgotten beside it.
+  // budget holds, because more is evicted beside it.
   [[nodiscard]] std::optional<Plan> plan() const;
 
   // Follows this plan, instead of planning, in steps whose trace it is valid for. Throws BadInput if it is not valid

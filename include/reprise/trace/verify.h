@@ -1,4 +1,4 @@
-// When a value that was made again is compared with the one that was forgotten.
+// When a value that was made again is compared with the one that was evicted.
 #pragma once
 
 namespace reprise {

@@ -164,7 +164,7 @@ BoundProgram::BoundProgram(const Problem& problem, const std::vector<std::vector
       there_(problem.moments + 2, 0),
       changes_(problem.moments + 2),
       kept_(problem.trace_values),
-      rebuilt_(problem.trace_values),
+      recomputed_(problem.trace_values),
       again_(problem.trace_values),
       charges_(problem.trace_values),
       puts_((problem.nodes - problem.moments) / 2, -1) {
@@ -175,7 +175,7 @@ BoundProgram::BoundProgram(const Problem& problem, const std::vector<std::vector
   add_lives();
   for (std::size_t i = 0; i < pending_.size(); ++i) {
     const auto [value, after] = pending_[i];
-    require_inputs(rebuilt(value, after), problem_.maker[value], after);
+    require_inputs(recomputed(value, after), problem_.maker[value], after);
   }
   add_requirements();
   add_counts();
@@ -219,7 +219,7 @@ void BoundProgram::add_gap(Id v, Id use_index, Id from, Id to) {
     }
     return;
   }
-  // Rebuilt by a replay, or by gets alone: then a copy is there whenever the value is not.
+  // Recomputed by a replay, or by gets alone: then a copy is there whenever the value is not.
   LinearProgram::Terms choice{{absent, 1}};
   occupy(absent, from + 1, to, -bytes);
   for (const Id way : ways) {
@@ -260,17 +260,17 @@ void BoundProgram::require_inputs(int variable, Id node, Id at) {
     requirements_.push_back({variable, u, at, pivot});
     if (find(kept_[u], at) < 0) kept_[u].push_back({at, 0});
     if (ways.empty()) continue;
-    rebuilt(u, dead_after_[u]);
-    if (pivot) rebuilt(u, at);
+    recomputed(u, dead_after_[u]);
+    if (pivot) recomputed(u, at);
   }
 }
 
-// The variable for: rebuilt after this moment, which is a pivot or the value's last one.
-int BoundProgram::rebuilt(Id u, Id after) {
-  if (const int known = find(rebuilt_[u], after); known >= 0) return known;
+// The variable for: recomputed after this moment, which is a pivot or the value's last one.
+int BoundProgram::recomputed(Id u, Id after) {
+  if (const int known = find(recomputed_[u], after); known >= 0) return known;
   const int variable = program_.variable(0, 0, 1);
   if (after == dead_after_[u]) charge(u, variable);
-  rebuilt_[u].push_back({after, variable});
+  recomputed_[u].push_back({after, variable});
   pending_.push_back({u, after});
   return variable;
 }
@@ -279,9 +279,9 @@ void BoundProgram::add_requirements() {
   const double none = -LinearProgram::infinity();
   for (Id u = 0; u < problem_.trace_values; ++u) {
     const double bytes = static_cast<double>(problem_.bytes[u]) * bytes_scale_;
-    std::sort(rebuilt_[u].begin(), rebuilt_[u].end());
-    for (std::size_t i = 1; i < rebuilt_[u].size(); ++i) {  // later implies earlier
-      program_.row({{rebuilt_[u][i].second, 1}, {rebuilt_[u][i - 1].second, -1}}, none, 0);
+    std::sort(recomputed_[u].begin(), recomputed_[u].end());
+    for (std::size_t i = 1; i < recomputed_[u].size(); ++i) {  // later implies earlier
+      program_.row({{recomputed_[u][i].second, 1}, {recomputed_[u][i - 1].second, -1}}, none, 0);
     }
     std::sort(kept_[u].begin(), kept_[u].end());
     Id from = dead_after_[u];
@@ -297,13 +297,13 @@ void BoundProgram::add_requirements() {
     const Id u = need.value;
     const Id dead = dead_after_[u];
     LinearProgram::Terms row{{need.variable, 1}, {find(kept_[u], need.at), -1}};
-    if (!problem_.ways[u].empty()) row.push_back({find(rebuilt_[u], need.pivot ? need.at : dead), -1});
+    if (!problem_.ways[u].empty()) row.push_back({find(recomputed_[u], need.pivot ? need.at : dead), -1});
     if (need.pivot && need.at > dead && !problem_.ways[u].empty()) {
       int there_again = find(again_[u], need.at);
       if (there_again < 0) {
         there_again = program_.variable(0, 0, 1);
         again_[u].push_back({need.at, there_again});
-        program_.row({{there_again, 1}, {find(rebuilt_[u], dead), -1}}, none, 0);
+        program_.row({{there_again, 1}, {find(recomputed_[u], dead), -1}}, none, 0);
         occupy(there_again, need.at, need.at + 1, static_cast<double>(problem_.bytes[u]) * bytes_scale_);
       }
       row.push_back({there_again, -1});

@@ -1,16 +1,16 @@
 // Lower bounds: what any plan for a budget must cost at least.
 //
 // Between two uses of a value in the plain order lies a gap. If the value is absent at any moment inside the gap, it
-// has to be rebuilt within it, and gaps of one value are disjoint in time, so every such gap costs at least one replay
-// (or a get). A variable x for each gap, and one row for each moment that says what must be live there: that is the gap
-// program. It holds for every plan that runs the moments in order, however often and wherever it replays.
+// has to be recomputed within it, and gaps of one value are disjoint in time, so every such gap costs at least one
+// replay (or a get). A variable x for each gap, and one row for each moment that says what must be live there: that is
+// the gap program. It holds for every plan that runs the moments in order, however often and wherever it replays.
 //
 // A replay needs the inputs of its operator. An input that no moment needs any more by then has to be kept beyond its
-// last use (w, which costs memory) or be rebuilt itself (e, which costs a replay, and needs its own inputs in turn).
+// last use (w, which costs memory) or be recomputed itself (e, which costs a replay, and needs its own inputs in turn).
 //
-// Pivots make this sharper: the gaps are cut at a few moments. A value that is absent after pivot p is rebuilt after p,
-// so an input that is past its last use at p is there at p, kept (w) or rebuilt in between (r, memory at p), or is
-// rebuilt after p (e at p). Leaving r out would make the bound wrong.
+// Pivots make this sharper: the gaps are cut at a few moments. A value that is absent after pivot p is recomputed after
+// p, so an input that is past its last use at p is there at p, kept (w) or recomputed in between (r, memory at p), or
+// is recomputed after p (e at p). Leaving r out would make the bound wrong.
 #pragma once
 
 #include <optional>
@@ -51,7 +51,7 @@ class BoundProgram {
   [[nodiscard]] bool has_pivots() const { return !pivots_.empty(); }
 
  private:
-  struct Requirement {  // variable <= kept until `at` + rebuilt
+  struct Requirement {  // variable <= kept until `at` + recomputed
     int variable;
     Id value, at;
     bool pivot;
@@ -60,7 +60,7 @@ class BoundProgram {
   void add_lives();
   void add_gap(Id value, Id use_index, Id from, Id to);
   void require_inputs(int variable, Id node, Id at);
-  int rebuilt(Id value, Id after);
+  int recomputed(Id value, Id after);
   void add_requirements();
   void add_counts();
   void add_memory();
@@ -75,8 +75,8 @@ class BoundProgram {
   std::vector<Id> dead_after_;                 // by value: the last moment at which it is there in the plain order
   std::vector<double> there_;                  // by moment: change of the bytes of values that are there
   std::vector<LinearProgram::Terms> changes_;  // by moment: the same from variables
-  std::vector<std::vector<std::pair<Id, int>>> kept_, rebuilt_, again_;  // by value: (moment, variable w, e, r)
-  std::vector<std::pair<Id, Id>> pending_;                               // (value, after) whose rebuilding needs inputs
+  std::vector<std::vector<std::pair<Id, int>>> kept_, recomputed_, again_;  // by value: (moment, variable w, e, r)
+  std::vector<std::pair<Id, Id>> pending_;  // (value, after) whose recomputing needs inputs
   std::vector<Requirement> requirements_;
   std::vector<LinearProgram::Terms> charges_;  // by value: replays of its maker on its behalf
   std::vector<int> puts_;                      // by copy: the variable of its put; -1: none yet

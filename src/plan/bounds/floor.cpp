@@ -7,7 +7,7 @@ namespace reprise {
 namespace internal {
 namespace {
 
-// When each value that cannot be rebuilt has to be there: visit(value, from, to) means from `from` + 1 to `to`.
+// When each value that cannot be recomputed has to be there: visit(value, from, to) means from `from` + 1 to `to`.
 template <typename Visit>
 void each_pinned(const Problem& problem, const Timeline& timeline, const Visit& visit) {
   for (Id v = 0; v < problem.trace_values; ++v) {
@@ -75,7 +75,7 @@ std::vector<Id> values_there(const Problem& problem, const Timeline& timeline, I
 using namespace internal;
 
 // A moment needs what is live whatever the plan does (its own outputs, workspace and other bytes among it), its inputs,
-// and every value that is still needed and cannot be rebuilt.
+// and every value that is still needed and cannot be recomputed.
 Blocker floor_of(const Trace& trace) {
   const Timeline timeline(trace);
   const Problem problem(trace, timeline, 0, Problem::LimitedTiers::serve_all);

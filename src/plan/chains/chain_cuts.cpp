@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plan/search/rebuild.h"
+#include "plan/search/recomputer.h"
 
 namespace reprise::internal {
 namespace {
@@ -14,13 +14,13 @@ class Shaper {
  public:
   Shaper(const Trace& trace, const Timeline& timeline, Id turn, std::vector<Cut> cuts)
       : trace_(trace), timeline_(timeline), turn_(turn), cuts_(std::move(cuts)) {
-    const auto can_rebuild = rebuildable(trace, timeline);
+    const auto can_recompute = recomputable(trace, timeline);
     always_kept_.assign(trace.values.size(), 1);
     for (Id v = 0; v < trace.value_count(); ++v) {
       const Id made = timeline.made_at(v);
       const auto& held = trace.values[v].held;
       if (made == nowhere || made >= turn) continue;
-      always_kept_[v] = !can_rebuild[v] || (held && held->last >= turn);
+      always_kept_[v] = !can_recompute[v] || (held && held->last >= turn);
     }
     // A state that is gone when its layer's successor has run cannot be remembered.
     std::erase_if(cuts_, [&](const Cut& cut) { return cut.state && timeline.taken_at(*cut.state) != nowhere; });

@@ -87,8 +87,8 @@ class LayerMeasure {
     for (Id m = layer_.first; m < layer_.end; ++m) result.run_cost += trace_.cost(m);
     result.needs_input = layer_.needs_input;
     result.needs_state = layer_.needs_state && layer_.state;
-    const Step forgetting = run(false), taping = run(true);
-    result.first = {forgetting.plain, forgetting.with_input, taping.plain, taping.with_input};
+    const Step evicting = run(false), taping = run(true);
+    result.first = {evicting.plain, evicting.with_input, taping.plain, taping.with_input};
 
     std::vector<Id> state;
     if (layer_.state) state.push_back(*layer_.state);
@@ -233,7 +233,7 @@ class LayerMeasure {
   const ChainShape& chain_;
   const Background& background_;
   const LayerShape& layer_;
-  const std::optional<Id> input_;  // the state before the layer, if it can be forgotten
+  const std::optional<Id> input_;  // the state before the layer, if it can be evicted
 };
 
 }  // namespace

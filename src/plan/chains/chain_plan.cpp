@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plan/search/rebuild.h"
+#include "plan/search/recomputer.h"
 
 namespace reprise::internal {
 namespace {
@@ -13,7 +13,7 @@ class Translator {
       : trace_(trace),
         chain_(chain),
         tier_(tier),
-        rebuilder_(trace, timeline),
+        recomputer_(trace, timeline),
         outlasts_forward_(chain.kept),
         stored_(chain.layers.size() + 1, 0) {
     for (const LayerShape& layer : chain.layers) {
@@ -35,7 +35,7 @@ class Translator {
         case ChainStep::Kind::discard: discard(step.at, step.level); break;
       }
     }
-    return rebuilder_.finish(tier_ ? trace_.tiers : std::vector<Tier>{}, budget);
+    return recomputer_.finish(tier_ ? trace_.tiers : std::vector<Tier>{}, budget);
   }
 
  private:
@@ -44,78 +44,78 @@ class Translator {
   [[nodiscard]] std::optional<Id> state(Id at) const { return at == 0 ? chain_.input : layer(at).state; }
 
   void advance(Id at) {
-    if (!rebuilder_.has_run(layer(at).first)) {
+    if (!recomputer_.has_run(layer(at).first)) {
       run_forward(at);
-      forget_tape(at);
+      evict_tape(at);
     } else if (const auto made = state(at)) {
-      rebuilder_.rebuild(*made);
+      recomputer_.recompute(*made);
     }
-    forget_unless_stored(at - 1);
+    evict_unless_stored(at - 1);
   }
 
   // The state is wanted if the schedule goes on from it.
   void tape(Id at, bool goes_on) {
-    if (!rebuilder_.has_run(layer(at).first)) {
+    if (!recomputer_.has_run(layer(at).first)) {
       run_forward(at);
     } else {
       wanted_ = layer(at).tape;
       if ((layer(at).needs_state || goes_on) && state(at)) wanted_.push_back(*state(at));
-      rebuilder_.rebuild(wanted_);
+      recomputer_.recompute(wanted_);
     }
-    if (!layer(at).needs_input) forget_unless_stored(at - 1);
+    if (!layer(at).needs_input) evict_unless_stored(at - 1);
   }
 
   void backward(Id at) {
-    rebuilder_.run_until(layer(at).backward_end);
-    forget_tape(at);
-    forget_unless_stored(at);
-    forget_unless_stored(at - 1);
+    recomputer_.run_until(layer(at).backward_end);
+    evict_tape(at);
+    evict_unless_stored(at);
+    evict_unless_stored(at - 1);
   }
 
   void store(Id at, Id level) {
     const auto value = state(at);
-    if (value) rebuilder_.rebuild(*value);  // no action at all where it is at hand, as it should be
+    if (value) recomputer_.recompute(*value);  // no action at all where it is at hand, as it should be
     if (level == 1 && tier_ && value && trace_.tiers[*tier_].find(*value)) {
-      rebuilder_.put(*value, *tier_);
+      recomputer_.put(*value, *tier_);
     } else {
       ++stored_[at];
     }
   }
 
   void load(Id at, Id) {
-    if (const auto value = state(at)) rebuilder_.rebuild(*value);
+    if (const auto value = state(at)) recomputer_.recompute(*value);
   }
 
   void discard(Id at, Id level) {
     const auto value = state(at);
-    if (level == 1 && tier_ && value && trace_.tiers[*tier_].find(*value)) return rebuilder_.forget_copy(*value);
+    if (level == 1 && tier_ && value && trace_.tiers[*tier_].find(*value)) return recomputer_.evict_copy(*value);
     --stored_[at];
-    forget_unless_stored(at);
+    evict_unless_stored(at);
   }
 
   // ---- pieces -------------------------------------------------------------------------------------------------------
 
   void run_forward(Id at) {
-    rebuilder_.run_until(layer(at).end);
+    recomputer_.run_until(layer(at).end);
     for (Id m = layer(at).first; m < layer(at).end; ++m) {
       for (const Id v : trace_.outputs(m)) {
-        if (!outlasts_forward_[v]) rebuilder_.forget(v);
+        if (!outlasts_forward_[v]) recomputer_.evict(v);
       }
     }
   }
 
-  void forget_tape(Id at) {
-    for (const Id v : layer(at).tape) rebuilder_.forget(v);
+  void evict_tape(Id at) {
+    for (const Id v : layer(at).tape) recomputer_.evict(v);
   }
 
-  void forget_unless_stored(Id at) {
-    if (const auto value = state(at); value && stored_[at] == 0) rebuilder_.forget(*value);
+  void evict_unless_stored(Id at) {
+    if (const auto value = state(at); value && stored_[at] == 0) recomputer_.evict(*value);
   }
 
   const Trace& trace_;
   const ChainShape& chain_;
   const std::optional<Id> tier_;
-  Rebuilder rebuilder_;
+  Recomputer recomputer_;
   std::vector<char> outlasts_forward_;  // by value: a state, of a tape, or kept
   std::vector<int> stored_;             // by state: how many times it is remembered in memory
   std::vector<Id> wanted_;

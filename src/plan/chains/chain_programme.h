@@ -21,8 +21,8 @@ namespace reprise::internal {
 struct ChainLayer {
   // The bytes of a forward step.
   struct Forward {
-    Bytes advance = 0;       // that forgets the tape; the input state is remembered
-    Bytes advance_from = 0;  // that forgets the tape and the input state, which is counted here
+    Bytes advance = 0;       // that evicts the tape; the input state is remembered
+    Bytes advance_from = 0;  // that evicts the tape and the input state, which is counted here
     Bytes tape = 0;          // that remembers the tape and the state it makes; the input state is remembered
     Bytes tape_from = 0;     // the same, without remembering the input state, which is counted here
   };

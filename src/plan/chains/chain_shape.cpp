@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "plan/chains/chain_cuts.h"
-#include "plan/search/rebuild.h"
+#include "plan/search/recomputer.h"
 #include "plan/turn.h"
 #include "reprise/trace/error.h"
 #include "trace/printable.h"
@@ -84,13 +84,13 @@ ChainShape chain_of(const Trace& trace, const Timeline& timeline, std::string_vi
 
 ChainShape coarse_chain_of(const Trace& trace, const Timeline& timeline) {
   const Id turn = turn_of(trace, timeline);
-  const auto can_rebuild = rebuildable(trace, timeline);
+  const auto can_recompute = recomputable(trace, timeline);
   // How many values cross the place before each moment, and the sum of their ids: the id itself if it is one value.
   std::vector<std::int64_t> count(turn + 1, 0), sum(turn + 1, 0);
   for (Id v = 0; v < trace.value_count(); ++v) {
     const Id made = timeline.made_at(v);
     const auto& held = trace.values[v].held;
-    if (made == nowhere || made >= turn || !can_rebuild[v] || (held && held->last >= turn)) continue;
+    if (made == nowhere || made >= turn || !can_recompute[v] || (held && held->last >= turn)) continue;
     Id last = made;
     for (const Id m : timeline.needed_at(v)) {
       if (m < turn) last = m;

@@ -1,9 +1,9 @@
 // Seeing a chain of layers in a trace.
 //
 // A chain cuts forward into stretches of moments, its layers, so that only one value crosses each cut that could be
-// forgotten: the state. Every moment of backward belongs to the layer whose values it needs, and backward goes through
+// evicted: the state. Every moment of backward belongs to the layer whose values it needs, and backward goes through
 // the layers from the last to the first. Whatever else crosses cuts is kept: what came from outside, what cannot be
-// rebuilt, what the program holds into backward.
+// recomputed, what the program holds into backward.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ namespace reprise::internal {
 
 struct LayerShape {
   Id first = 0, end = 0;                    // moments first..end-1 of forward
-  std::optional<Id> state;                  // the value that crosses into the next layer, if it can be forgotten
+  std::optional<Id> state;                  // the value that crosses into the next layer, if it can be evicted
   std::vector<Id> tape;                     // what its backward needs of what it makes, beside the state; ascending
   bool needs_input = false;                 // its backward needs the state before it
   bool needs_state = false;                 // its backward needs the state it makes
@@ -28,8 +28,8 @@ struct ChainShape {
   Id turn = 0;                     // the first moment of backward
   std::vector<LayerShape> layers;  // in the order of forward
   std::optional<Id> input;  // the value from outside that only the first layer reads, if there is exactly one that the
-                            // program does not hold: state 0. It cannot be rebuilt, but put into a tier
-  std::vector<char> kept;   // by value: never forgotten
+                            // program does not hold: state 0. It cannot be recomputed, but put into a tier
+  std::vector<char> kept;   // by value: never evicted
 };
 
 // The chain that a trace of one moment for each layer is: every moment of forward reads the state that the moment
@@ -38,7 +38,7 @@ struct ChainShape {
 // BadOption with the moment that does not fit, in the name of this planner.
 [[nodiscard]] ChainShape chain_of(const Trace&, const Timeline&, std::string_view planner);
 
-// The finest chain that any training trace is: cut wherever no more than one value crosses that could be forgotten.
+// The finest chain that any training trace is: cut wherever no more than one value crosses that could be evicted.
 // What backward needs out of order is kept. One layer if there is no such place.
 [[nodiscard]] ChainShape coarse_chain_of(const Trace&, const Timeline&);
 

@@ -41,7 +41,7 @@ struct ChainUnits {
 //   - tape layer s, remember the tape, and the state if its backward needs it, and reverse (s+1, t).
 // at_hand(s, t)[m]: the least cost with m units free for everything, state s-1 included. Either
 //   - remember state s-1 and go on as above; or
-//   - tape layer s and forget state s-1, if the backward of s does not need it, and go on.
+//   - tape layer s and evict state s-1, if the backward of s does not need it, and go on.
 //
 // The table may have all parts, or only those that end at chosen places, and short ones: see LongParts.
 class ChainTable {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "plan/planners.h"
-#include "plan/search/rebuild.h"
+#include "plan/search/recomputer.h"
 #include "plan/turn.h"
 #include "reprise/trace/error.h"
 
@@ -113,7 +113,7 @@ Id last_forward_use(const Timeline& timeline, Id turn, Id value) {
 }  // namespace
 
 SegmentPlan::SegmentPlan(const Trace& trace, const Segments& segments, Bytes budget)
-    : forgotten_(trace.values.size(), false) {
+    : evicted_(trace.values.size(), false) {
   if (segments.operators() > static_cast<Id>(trace.operators.size())) {
     throw BadOption(fmt::format("the segments are over {} operators, the trace has {}", segments.operators(),
                                 trace.operators.size()));
@@ -121,34 +121,34 @@ SegmentPlan::SegmentPlan(const Trace& trace, const Segments& segments, Bytes bud
   const Timeline timeline(trace);
   const Id turn = turn_of(trace, timeline);
   const std::vector<Id> segment_of = segment_of_moments(trace, segments, turn);
-  Rebuilder rebuilder(trace, timeline);
+  Recomputer recomputer(trace, timeline);
 
-  std::vector<std::vector<Id>> forgotten_in(segments.ranges().size()), forgotten_after(turn);
+  std::vector<std::vector<Id>> evicted_in(segments.ranges().size()), evicted_after(turn);
   for (Id v = 0; v < trace.value_count(); ++v) {
-    if (!rebuilder.can_rebuild(v) || !stays_inside(trace, timeline, segment_of, turn, v)) continue;
-    forgotten_[v] = true;
-    forgotten_in[segment_of[timeline.made_at(v)]].push_back(v);
-    forgotten_after[last_forward_use(timeline, turn, v)].push_back(v);
+    if (!recomputer.can_recompute(v) || !stays_inside(trace, timeline, segment_of, turn, v)) continue;
+    evicted_[v] = true;
+    evicted_in[segment_of[timeline.made_at(v)]].push_back(v);
+    evicted_after[last_forward_use(timeline, turn, v)].push_back(v);
   }
 
   for (Id m = 0; m < turn; ++m) {
-    rebuilder.run_next();
-    for (const Id v : forgotten_after[m]) rebuilder.forget(v);
+    recomputer.run_next();
+    for (const Id v : evicted_after[m]) recomputer.evict(v);
   }
   // The first need of backward for something in a segment brings back all of the segment that is still needed.
   std::vector<Id> wanted;
   for (Id m = turn; m < trace.moment_count(); ++m) {
-    for (const Id missing : rebuilder.missing(m)) {
-      if (!forgotten_[missing] || rebuilder.at_hand(missing)) continue;
+    for (const Id missing : recomputer.missing(m)) {
+      if (!evicted_[missing] || recomputer.at_hand(missing)) continue;
       wanted.clear();
-      for (const Id v : forgotten_in[segment_of[timeline.made_at(missing)]]) {
-        if (timeline.last_needed(v) >= m && !rebuilder.at_hand(v)) wanted.push_back(v);
+      for (const Id v : evicted_in[segment_of[timeline.made_at(missing)]]) {
+        if (timeline.last_needed(v) >= m && !recomputer.at_hand(v)) wanted.push_back(v);
       }
-      rebuilder.rebuild(wanted);
+      recomputer.recompute(wanted);
     }
-    rebuilder.run_next();
+    recomputer.run_next();
   }
-  plan_ = rebuilder.finish({}, budget);
+  plan_ = recomputer.finish({}, budget);
 }
 
 Id forward_operators(const Trace& trace) {

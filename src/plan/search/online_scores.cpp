@@ -9,7 +9,7 @@
 namespace reprise::internal {
 namespace {
 
-constexpr double unbearable = 1e280;  // the score of a value that could never be rebuilt
+constexpr double unbearable = 1e280;  // the score of a value that could never be recomputed
 
 class OnlineSimulation {
  public:
@@ -59,7 +59,7 @@ class OnlineSimulation {
     place_[v] = -1;
     bytes_ -= problem_.bytes[v];
   }
-  bool can_be_rebuilt(Id v) const { return problem_.maker[v] != nowhere && problem_.may_repeat[problem_.maker[v]]; }
+  bool can_be_recomputed(Id v) const { return problem_.maker[v] != nowhere && problem_.may_repeat[problem_.maker[v]]; }
 
   // ---- copies in tiers ----
   // The cheapest get of each value that has one. The known heuristics only replay.
@@ -99,7 +99,7 @@ class OnlineSimulation {
     touched_[v] = clock_;
     return note(get_of_[v]);
   }
-  void forget_copy(Id v) {
+  void evict_copy(Id v) {
     if (!copied_[v]) return;
     copied_[v] = 0;
     bytes_ -= problem_.bytes[copy_of(get_of_[v])];
@@ -121,7 +121,7 @@ class OnlineSimulation {
     return k < static_cast<Id>(list.size()) ? list[k] : problem_.moments;
   }
 
-  // ---- rebuilding ----
+  // ---- recomputing ----
   // A node to be made, with the inputs before `next_input` available.
   struct Frame {
     Id node;
@@ -129,7 +129,7 @@ class OnlineSimulation {
   };
 
   // Makes the node, and before it whatever it needs and is missing. Everything that a node on the stack reads is
-  // locked, also what is still to be rebuilt, so that it stays when it comes.
+  // locked, also what is still to be recomputed, so that it stays when it comes.
   bool make(Id node) {
     std::vector<Frame> stack;
     const auto open = [&](Id opened) {
@@ -153,7 +153,7 @@ class OnlineSimulation {
         if (!get(missing)) return false;
         continue;
       }
-      if (!can_be_rebuilt(missing) || stack.size() > most_actions_) return false;
+      if (!can_be_recomputed(missing) || stack.size() > most_actions_) return false;
       open(problem_.maker[missing]);
     }
     return true;
@@ -168,7 +168,7 @@ class OnlineSimulation {
     for (const Id v : needed) ++locks_[v];
     for (const Id v : needed) {
       if (resident(v)) continue;
-      if (!(copied_[v] ? get(v) : can_be_rebuilt(v) && make(problem_.maker[v]))) return false;
+      if (!(copied_[v] ? get(v) : can_be_recomputed(v) && make(problem_.maker[v]))) return false;
     }
     if (!make(now_)) return false;
     for (const Id v : needed) --locks_[v], drop_if_done(v, now_);
@@ -203,12 +203,12 @@ class OnlineSimulation {
     return true;
   }
 
-  // Nobody needs it later; unless it could not be rebuilt, when a replay might want it.
+  // Nobody needs it later; unless it could not be recomputed, when a replay might want it.
   void drop_if_done(Id v, Id node) {
-    if (!resident(v) || locks_[v] > 0 || !can_be_rebuilt(v)) return;
+    if (!resident(v) || locks_[v] > 0 || !can_be_recomputed(v)) return;
     const Id next = next_use(v);
     const bool last = next == now_ && node == now_ && uses_[v].back() == now_;
-    if (next == problem_.moments || last) remove(v), forget_copy(v);
+    if (next == problem_.moments || last) remove(v), evict_copy(v);
   }
 
   // Of very many residents only a sample is looked at: the cheapest of some hundred is nearly as good, and each
@@ -242,15 +242,15 @@ class OnlineSimulation {
   // Whether a copy is the better way to have it again.
   bool copies(Id v) {
     if (!can_be_got(v) || next_use(v) == problem_.moments) return false;
-    return !can_be_rebuilt(v) || copy_cost(v) < problem_.cost[problem_.maker[v]] + missing_ancestors(v);
+    return !can_be_recomputed(v) || copy_cost(v) < problem_.cost[problem_.maker[v]] + missing_ancestors(v);
   }
   double score(Id v) {
-    if (!can_be_rebuilt(v) && (!can_be_got(v) || next_use(v) == problem_.moments)) {
+    if (!can_be_recomputed(v) && (!can_be_got(v) || next_use(v) == problem_.moments)) {
       return next_use(v) == problem_.moments ? unbearable : 2 * unbearable;
     }
     const double bytes = std::max(1.0, static_cast<double>(problem_.bytes[v]));
     const double stale = clock_ - touched_[v] + 1;
-    const double cost = can_be_rebuilt(v) ? problem_.cost[problem_.maker[v]] : 0;
+    const double cost = can_be_recomputed(v) ? problem_.cost[problem_.maker[v]] : 0;
     switch (score_.kind) {
       case OnlineScore::Kind::dtr: return (cost + missing_ancestors(v) + missing_descendants(v)) / (bytes * stale);
       case OnlineScore::Kind::local: return cost / (bytes * stale);
@@ -294,7 +294,7 @@ class OnlineSimulation {
       }
     });
   }
-  // Cost of the forgotten operators that would need the value to be replayed.
+  // Cost of the evicted operators that would need the value to be replayed.
   double missing_descendants(Id v) {
     return missing_cost(problem_.maker[v], [&](Id node, auto visit) {
       for (const Id output : problem_.outputs[node]) {

@@ -1,9 +1,9 @@
-// Online heuristics as simulations: walk through the moments, and whenever the next one does not fit, forget the
-// resident value with the lowest score; rebuild what is missing when it is needed.
+// Online heuristics as simulations: walk through the moments, and whenever the next one does not fit, evict the
+// resident value with the lowest score; recompute what is missing when it is needed.
 //
 // The scores of dynamic tensor rematerialization (DTR, Kirisame et al. 2021) know only the past. The oracle family
 // also knows when a value is needed next, which a planner does, and is the better start for a search; and it puts a
-// value into a tier instead of forgetting it where that is the cheaper way to have it again.
+// value into a tier instead of evicting it where that is the cheaper way to have it again.
 #pragma once
 
 #include <functional>

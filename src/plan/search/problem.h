@@ -3,7 +3,7 @@
 // Nodes are what can stand in a timetable: the moments of the trace, 0..moments-1, each of which has to occur once in
 // order, and after them the puts and gets of the tiers, which occur only if it pays. Values are those of the trace,
 // and after them the copies in tiers. A put is a node that reads a value and makes its copy; a get reads the copy
-// and makes the value. So packing needs no mechanism of its own: it is one more way to rebuild a value.
+// and makes the value. So packing needs no mechanism of its own: it is one more way to recompute a value.
 //
 // While the program holds a value it costs no decision: its bytes are part of the moments' constant bytes (`at`,
 // `before`), uses in that stretch are free, and when the stretch ends the value is there (an anchor), to be kept or

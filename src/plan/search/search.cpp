@@ -18,7 +18,7 @@ struct Mix {
   double shift = 0.15, swap = 0.3;  // of the moves that begin with a repeat; the rest removes it
   double with_ancestors = 0.9;      // what only served the removed repeat goes with it
   double repaired = 0.1;            // a drop that is followed by a repair in the same move
-  // drop_across(): where the value is rebuilt
+  // drop_across(): where the value is recomputed
   double early = 0.3;        // before it is used
   double near_input = 0.6;   // of these: where an input is still there, not anywhere in the gap
   double after_input = 0.5;  // of these: right after its last use, not right before
@@ -176,7 +176,7 @@ bool Search::drop_somewhere() {
   return stay >= 0 && drop_across(stay, -1);
 }
 
-// Of a few stays across an occurrence above the budget, forget the one that costs least for what it frees.
+// Of a few stays across an occurrence above the budget, evict the one that costs least for what it frees.
 bool Search::drop_at_overflow() {
   const Occurrence where = random_overflow();
   if (where < 0) return false;
@@ -201,7 +201,7 @@ bool Search::drop_at_overflow() {
   return best >= 0 && drop_across(best, where);
 }
 
-// Forgets the value between two consecutive uses, around the given occurrence or in any gap, and rebuilds it for the
+// Evicts the value between two consecutive uses, around the given occurrence or in any gap, and recomputes it for the
 // second of them.
 bool Search::drop_across(Stay stay, Occurrence across) {
   const Id value = timetable_.value_of(stay);

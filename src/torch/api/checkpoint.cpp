@@ -16,14 +16,14 @@ namespace reprise {
 using namespace internal;
 namespace {
 
-// Whether the values of this thread's operators are forgotten and replayed by a recording that is there already: that
+// Whether the values of this thread's operators are evicted and replayed by a recording that is there already: that
 // of a session with a budget or a plan, or of a region around this one.
 bool is_recorded_for_replay(ThreadState& here) {
   if (!here.source) return false;
-  begin_period_if_over();
+  begin_pass_if_over();
   if (!here.recording) return false;
   const Arbiter lock;
-  return here.recording->values().may_forget() || here.recording->plan();
+  return here.recording->values().may_evict() || here.recording->plan();
 }
 
 }  // namespace
@@ -31,11 +31,11 @@ bool is_recorded_for_replay(ThreadState& here) {
 // What a region found and leaves behind.
 struct internal::RegionBefore {
   std::shared_ptr<Site> site;  // of a recording of its own; nullptr: it has none
-  std::shared_ptr<Source> source;
+  std::shared_ptr<RecordingOwner> source;
   std::shared_ptr<Recording> recording;
   bool watched = false;
   int exceptions = 0;
-  Bytes forgotten = 0;
+  Bytes evicted = 0;
 };
 
 CheckpointSite::CheckpointSite() : site_(std::make_shared<Site>()) {
@@ -47,16 +47,16 @@ CheckpointRegion::CheckpointRegion(CheckpointSite& site) {
   ThreadState& here = this_thread();
   if (!at::GradMode::is_enabled() || writes::operators_under_way() > 0) return;
   before_ = std::make_unique<RegionBefore>();
-  before_->forgotten = regions().forgotten;
+  before_->evicted = regions().evicted;
   if (!is_recorded_for_replay(here)) {
-    site.site_->look_for_places();
+    site.site_->look_for_devices();
     before_->site = site.site_;
     before_->exceptions = std::uncaught_exceptions();
     before_->watched = here.operators.has_value();
     before_->source = std::exchange(here.source, site.site_);
     before_->recording = std::move(here.recording);
     const Arbiter lock;
-    here.recording = site.site_->begin_period();
+    here.recording = site.site_->begin_pass();
   }
   watch_operators(Watch::on);
   ++regions().open;
@@ -76,8 +76,8 @@ CheckpointRegion::~CheckpointRegion() {
   if (own && !thrown) before_->site->end_region(*own);
 }
 
-Bytes CheckpointRegion::forgotten() const {
-  return before_ ? regions().forgotten - before_->forgotten : 0;
+Bytes CheckpointRegion::evicted() const {
+  return before_ ? regions().evicted - before_->evicted : 0;
 }
 
 }  // namespace reprise

@@ -96,9 +96,9 @@ double CheckpointedSequence::seconds() {
   return thread_microseconds() * 1e-6;
 }
 
-void CheckpointedSequence::measured(std::size_t module, Bytes forgotten, double seconds) {
+void CheckpointedSequence::measured(std::size_t module, Bytes evicted, double seconds) {
   const std::lock_guard lock(sequences_mutex);
-  bytes_[module] = static_cast<double>(forgotten);
+  bytes_[module] = static_cast<double>(evicted);
   seconds_[module] = seconds;
   if (module == measured_) ++measured_;
 }

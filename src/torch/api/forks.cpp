@@ -6,13 +6,13 @@
 #include "torch/hooks/automatic.h"
 #include "torch/hooks/steps.h"
 #include "torch/memory/arbiter.h"
-#include "torch/memory/far_memory.h"
+#include "torch/memory/counted_device.h"
+#include "torch/memory/device_headers.h"
 #include "torch/memory/heap.h"
 #include "torch/memory/interception.h"
-#include "torch/memory/place.h"
 #include "torch/offload/value_tiers.h"
-#include "torch/plans/planning.h"
-#include "torch/recipes/operators.h"
+#include "torch/plans/planning_queue.h"
+#include "torch/recipes/operator_table.h"
 #include "torch/values/open_steps.h"
 #include "torch/values/recordings.h"
 
@@ -62,7 +62,7 @@ void in_child() {
 
 void install_fork_handlers() {
   before();  // what is made when first used is there from now on
-  (void)Places::of_process();
+  (void)CountedDevices::of_process();
   (void)Recordings::of_process();
   (void)OpenSteps::of_process();
   in_parent();

@@ -7,8 +7,8 @@
 //
 // In the child all of it is usable:
 // - sessions are copies, with their traces and plans; an open step of the thread that forked goes on in both processes;
-// - steps of other threads are not open any more. What they had recorded stays in memory, and can be forgotten;
-// - planning begins anew with the jobs that were there (planning.h);
+// - steps of other threads are not open any more. What they had recorded stays in memory, and can be evicted;
+// - planning begins anew with the jobs that were there (planning_queue.h);
 // - bytes that another thread had reserved and not yet allocated stay counted.
 //
 // The handlers of a library that was there first run while our locks are held, and must not wait for a thread that

@@ -5,9 +5,9 @@
 #include "torch/evict/freed.h"
 #include "torch/evict/pressure.h"
 #include "torch/hooks/backward.h"
-#include "torch/libtorch/running_libtorch.h"
+#include "torch/libtorch/version_check.h"
 #include "torch/memory/meter.h"
-#include "torch/recipes/operators.h"
+#include "torch/recipes/operator_table.h"
 
 namespace reprise::internal {
 namespace {

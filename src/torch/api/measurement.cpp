@@ -4,7 +4,7 @@
 #include <string>
 
 #include "reprise/trace/files.h"
-#include "torch/api/fake_run.h"
+#include "torch/api/dry_run.h"
 #include "torch/api/measure_in_copy.h"
 #include "torch/memory/arbiter.h"
 #include "torch/session/session_state.h"
@@ -48,7 +48,7 @@ Measurement internal::measure_in_copy(const std::function<void()>& train, const 
 }
 
 Measurement Session::measure(const std::function<void()>& train) const {
-  if (state_->look_for_place(); !state_->has_place()) {
+  if (state_->look_for_device(); !state_->has_device()) {
     throw BadOption(
         std::string(measuring) +
         "the session names no device, and an accelerator is in use. Only a step on the CPU can be run without "
@@ -56,7 +56,7 @@ Measurement Session::measure(const std::function<void()>& train) const {
   }
   {
     const Arbiter lock;
-    if (const auto device = state_->rules().accelerator()) {
+    if (const auto device = state_->context().accelerator()) {
       throw BadOption(std::string(measuring) + "a step on " + device->str() +
                       " cannot be run without its memory, only one on the CPU");
     }

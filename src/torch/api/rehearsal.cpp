@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "reprise/trace/files.h"
-#include "torch/api/fake_run.h"
+#include "torch/api/dry_run.h"
 #include "torch/hooks/steps.h"
 #include "torch/libtorch/clock.h"
 #include "torch/memory/arbiter.h"
-#include "torch/plans/script_bytes.h"
+#include "torch/plans/executable_plan_bytes.h"
 #include "torch/session/planning_jobs.h"
 
 namespace reprise::internal {
@@ -46,57 +46,57 @@ std::string run_without_memory(const std::shared_ptr<SessionState>& session, con
     stopped_by = "it threw something that is no std::exception";
   }
   close_step(*session);
-  if (session->periods().ended() > 0) return stopped_by;
+  if (session->passes().ended() > 0) return stopped_by;
   throw SessionError(stopped_by.empty() ? "the function ran no backward" : stopped_by);
 }
 
-std::vector<std::uint64_t> fingerprints_of(const Period& period) {
+std::vector<std::uint64_t> fingerprints_of(const RecordedPass& pass) {
   std::vector<std::uint64_t> all;
-  for (const ObservedMoment& moment : period.seen.moments) {
-    all.push_back(moment.op == no_operator ? 0 : period.recipes->fingerprint_of(moment.op));
+  for (const ObservedMoment& moment : pass.seen.moments) {
+    all.push_back(moment.op == no_operator ? 0 : pass.recipes->fingerprint_of(moment.op));
   }
   return all;
 }
 
-void tell_period(ByteWriter& told, const Period& period, const PeriodPlan& planned) {
+void tell_pass(ByteWriter& told, const RecordedPass& pass, const PassPlan& planned) {
   if (!planned.failure.empty()) throw SessionError("a trace could not be planned: " + planned.failure);
-  told.number(planned.script != nullptr);
-  if (!planned.script) {
+  told.number(planned.executable != nullptr);
+  if (!planned.executable) {
     told.number(planned.result.smallest_feasible.value_or(-1));
     told.number(planned.result.floor);
     told.text(planned.floor_set_by);
     return;
   }
-  Script script = *planned.script;
-  script.recipes = fingerprints_of(period);
-  told.number(period.place_in_step);
+  ExecutablePlan executable = *planned.executable;
+  executable.recipes = fingerprints_of(pass);
+  told.number(pass.place_in_step);
   told.text(to_json(planned.result.plan));
-  told.script(script);
+  told.executable(executable);
 }
 
 std::string rehearsed_here(SessionState& of, Bytes budget, const std::function<void()>& train) {
   const auto session = std::make_shared<SessionState>(options_for_copy(of.options()));
   {
     const Arbiter lock;
-    session->rules().learn_from(of.rules());
+    session->context().learn_from(of.context());
   }
   ByteWriter told;
   told.text(run_without_memory(session, train));
   const double began = thread_microseconds();
-  const auto& periods = session->periods().known().all();
-  told.number(periods.size());
+  const auto& passes = session->passes().known().all();
+  told.number(passes.size());
   PlanOptions options;
   options.budget = budget;
   options.time_limit = std::chrono::duration<double>(of.options().planning_time) /
-                       static_cast<double>(std::max<std::size_t>(1, periods.size()));
-  for (const auto& period : periods) tell_period(told, *period, plan_period(*period, false, options, {}));
+                       static_cast<double>(std::max<std::size_t>(1, passes.size()));
+  for (const auto& pass : passes) tell_pass(told, *pass, plan_pass(*pass, false, options, {}));
   told.number((thread_microseconds() - began) * 1e-6);
   return told.take();
 }
 
 // ---- in the process itself -----------------------------------------------------------------------------------------
 
-void hear_period(ByteReader& told, Rehearsal& rehearsal, bool& all) {
+void hear_pass(ByteReader& told, Rehearsal& rehearsal, bool& all) {
   if (!told.number<bool>()) {
     all = false;
     const auto feasible = told.number<Bytes>(), floor = told.number<Bytes>();
@@ -112,7 +112,7 @@ void hear_period(ByteReader& told, Rehearsal& rehearsal, bool& all) {
   AnnouncedPlan announced;
   announced.place_in_step = told.number<int>();
   announced.plan = parse_plan(told.text());
-  announced.script = std::make_shared<const Script>(told.script());
+  announced.executable = std::make_shared<const ExecutablePlan>(told.executable());
   rehearsal.plans.push_back(std::move(announced));
 }
 
@@ -121,7 +121,7 @@ Rehearsal heard(const std::string& text) {
   ByteReader told(text);
   rehearsal.stopped_by = told.text();
   bool all = true;
-  for (auto left = told.number<std::size_t>(); left > 0; --left) hear_period(told, rehearsal, all);
+  for (auto left = told.number<std::size_t>(); left > 0; --left) hear_pass(told, rehearsal, all);
   rehearsal.planning_seconds = told.number<double>();
   if (!all) rehearsal.plans.clear();
   return rehearsal;

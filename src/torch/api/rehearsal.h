@@ -13,10 +13,10 @@
 namespace reprise::internal {
 
 struct Rehearsal {
-  std::vector<AnnouncedPlan> plans;  // for the periods of the step that it came to, each of which has one
+  std::vector<AnnouncedPlan> plans;  // for the passes of the step that it came to, each of which has one
   SmallestBudget smallest;           // if one of them has no plan: then there are none
   double planning_seconds = 0;
-  std::string stopped_by;  // an error of the function, after at least one period; empty: it ran to its end
+  std::string stopped_by;  // an error of the function, after at least one pass; empty: it ran to its end
 
   [[nodiscard]] bool has_plans() const { return !plans.empty(); }
 };

@@ -12,7 +12,7 @@
 #include "reprise/trace/amount.h"
 #include "torch/api/rehearsal.h"
 #include "torch/memory/arbiter.h"
-#include "torch/recipes/undo.h"
+#include "torch/recipes/rollback.h"
 #include "torch/session/thread_state.h"
 
 namespace reprise::internal {
@@ -27,15 +27,15 @@ Bytes most_copied(Bytes budget) {
 // A step that could not be repeated under a plan, whatever it came to.
 bool has_no_plans(SessionState& session) {
   const SessionOptions& options = session.options();
-  session.look_for_place();
-  return options.forget_everything || options.planning_time.count() == 0 || options.planning_share <= 0 ||
-         !session.has_place() || session.rules().accelerator();
+  session.look_for_device();
+  return options.evict_everything || options.planning_time.count() == 0 || options.planning_share <= 0 ||
+         !session.has_device() || session.context().accelerator();
 }
 
 // Outside of an operator and of backward, once a backward has ended: an optimizer, or whatever comes after training.
 bool is_after_training(const SessionState& session, const BudgetError& error) {
   const Arbiter lock;
-  return error.facts().where.empty() && session.periods().ended() > 0;
+  return error.facts().where.empty() && session.passes().ended() > 0;
 }
 
 // What a backward that was interrupted had under way stays in the engine, with its gradients, until the next one of the
@@ -46,7 +46,7 @@ void clear_engine() {
 
 std::string why_not(const SessionState& session, const BudgetError& error, const Undo& undo) {
   if (is_after_training(session, error)) return "it failed after backward, where an optimizer may have begun";
-  return undo.obstacle();
+  return undo.why_not_replayable();
 }
 
 Rehearsal rehearsed(SessionState& session, const std::function<void()>& train, const MakeCopy& make_copy,
@@ -70,7 +70,7 @@ Rehearsal rehearsed(SessionState& session, const std::function<void()>& train, c
 
 [[noreturn]] void throw_not_repeated(const BudgetError& error, const Rehearsal& rehearsal, const std::string& why) {
   Bytes peak = 0;
-  for (const AnnouncedPlan& plan : rehearsal.plans) peak = std::max(peak, plan.script->peak);
+  for (const AnnouncedPlan& plan : rehearsal.plans) peak = std::max(peak, plan.executable->peak);
   BudgetError::Facts facts = error.facts();
   facts.not_repeated = "This budget will do: a plan has a peak of " + format_bytes(peak) +
                        ", and the next step follows it. This one was not run again, because " + why +
@@ -99,7 +99,7 @@ void run_step(SessionState& session, const std::function<void()>& step, const st
   if (budget == no_limit || has_no_plans(session) || this_thread().step) return step();
 
   std::optional<BudgetError> error;
-  std::string obstacle;
+  std::string why_not_replayable;
   {
     Undo undo(most_copied(budget));
     try {
@@ -108,8 +108,8 @@ void run_step(SessionState& session, const std::function<void()>& step, const st
       error = thrown;
     }
     clear_engine();
-    obstacle = why_not(session, *error, undo);
-    if (obstacle.empty()) undo.put_back();
+    why_not_replayable = why_not(session, *error, undo);
+    if (why_not_replayable.empty()) undo.put_back();
   }
   Rehearsal rehearsal = rehearsed(session, train, make_copy, *error);
   if (!rehearsal.has_plans()) throw_infeasible(*error, rehearsal);
@@ -117,7 +117,7 @@ void run_step(SessionState& session, const std::function<void()>& step, const st
     const Arbiter lock;
     session.announce(rehearsal.plans, rehearsal.planning_seconds);
   }
-  if (!obstacle.empty()) throw_not_repeated(*error, rehearsal, obstacle);
+  if (!why_not_replayable.empty()) throw_not_repeated(*error, rehearsal, why_not_replayable);
   try {
     step();
   } catch (const BudgetError& again) {

@@ -9,11 +9,11 @@
 #include "torch/evict/writes.h"
 #include "torch/hooks/steps.h"
 #include "torch/memory/arbiter.h"
+#include "torch/memory/counted_device.h"
 #include "torch/memory/memory.h"
 #include "torch/memory/meter.h"
-#include "torch/memory/place.h"
 #include "torch/plans/plan_folder.h"
-#include "torch/plans/planning.h"
+#include "torch/plans/planning_queue.h"
 #include "torch/session/thread_state.h"
 
 namespace reprise {
@@ -48,12 +48,12 @@ Bytes fraction_of_memory(double share) {
 
 Session::Session(SessionOptions options) {
   need_installed();
-  const auto places = places_of(options);
-  for (const auto& [place, budget] : places) check_budget(*place, budget);
+  const auto devices = devices_of(options);
+  for (const auto& [device, budget] : devices) check_budget(*device, budget);
   if (!options.disk.folder.empty() &&
-      std::none_of(places.begin(), places.end(), [](const auto& one) { return one.place->is_cpu(); })) {
-    throw BadOption("[session] option disk: values on " + places.front().place->name() +
-                    " cannot go to a disk. Only those of the CPU can, and it is no place of this session");
+      std::none_of(devices.begin(), devices.end(), [](const auto& one) { return one.device->is_cpu(); })) {
+    throw BadOption("[session] option disk: values on " + devices.front().device->name() +
+                    " cannot go to a disk. Only those of the CPU can, and it is no device of this session");
   }
   if (options.planning_time.count() < 0) {
     throw BadOption("[session] option planning_time is " + std::to_string(options.planning_time.count()) +
@@ -89,7 +89,7 @@ Step Session::step() {
                     "'; close it first");
   }
   if (!enabled()) return Step(nullptr);
-  state_->check_places();
+  state_->check_devices();
   open_step(state_);
   return Step(state_);
 }
@@ -98,12 +98,12 @@ void Session::budget(Bytes budget) {
   this->budget("", budget);
 }
 void Session::budget(const std::string& device, Bytes budget) {
-  const PlaceIndex place = state_->place_for(device, budget);
+  const DeviceOrdinal ordinal = state_->device_for(device, budget);
   {
     const Arbiter lock;
-    state_->budget(place, budget);
+    state_->budget(ordinal, budget);
   }
-  if (state_->rules().places()[place].place->is_cpu()) meter::shrink(budget);
+  if (state_->context().devices()[ordinal].device->is_cpu()) meter::shrink(budget);
 }
 Bytes Session::budget() const {
   const Arbiter lock;
@@ -128,7 +128,7 @@ void Session::label_modules(const std::vector<std::pair<std::string, at::Tensor>
   const Arbiter lock;
   for (const auto& [name, parameter] : named_parameters) {
     const std::size_t dot = name.rfind('.');
-    state_->rules().label(parameter, dot == std::string::npos ? std::string() : name.substr(0, dot));
+    state_->context().label(parameter, dot == std::string::npos ? std::string() : name.substr(0, dot));
   }
 }
 

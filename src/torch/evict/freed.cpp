@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "torch/memory/arbiter.h"
-#include "torch/recipes/asides.h"
+#include "torch/recipes/library_scopes.h"
 #include "torch/values/recording.h"
 #include "torch/values/recordings.h"
 
@@ -35,14 +35,14 @@ bool memory_freed(meter::Header& header) {
   const Bindings* const bound = Recordings::of_process().bindings_of(tag.recording);
   c10::Storage storage = bound ? bound->last_storage(tag.value) : c10::Storage();
   if (!storage) return false;  // the storage itself goes, which is the usual way
-  // Its memory has been replaced by now. A value that was rebuilt is bound to another storage, which has its memory.
+  // Its memory has been replaced by now. A value that was recomputed is bound to another storage, which has its memory.
   const bool held_elsewhere = bound->find(storage.unsafeGetStorageImpl()) == tag.value;
   Values::Freed how;
-  how.far = meter::is_far(header);
+  how.far = meter::is_on_device(header);
   how.contents = how.far ? nullptr : &header + 1;
   how.bytes = std::min(storage.nbytes(), meter::bytes_of_contents(header));
   how.moved = storage.data() != nullptr;
-  how.by_aside = asides() > 0;
+  how.by_library = library_scopes() > 0;
   if (!held_elsewhere) {
     for (auto& [recording, value] : knowing(tag, storage.unsafeGetStorageImpl())) {
       if (!how.taken && recording->values().would_take(value, how)) how.taken = meter::take(header, how.bytes);

@@ -1,4 +1,4 @@
-// Pressure: an allocation does not fit. The online policy forgets victims (victims.h) until it does.
+// Pressure: an allocation does not fit. The online policy evicts victims (victims.h) until it does.
 //
 // Called by the meter on the thread that allocates, whatever it is doing: it only frees.
 #pragma once
@@ -7,7 +7,7 @@
 
 namespace reprise::internal {
 
-// Frees what is at the place of this meter until the bytes fit, and returns true; throws BudgetError when nothing is
+// Frees what is at the device of this meter until the bytes fit, and returns true; throws BudgetError when nothing is
 // left to free.
 bool make_room(Meter&, Bytes wanted);
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "torch/evict/return_cost.h"
+#include "torch/evict/recompute_cost.h"
 #include "torch/memory/arbiter.h"
 #include "torch/memory/meter.h"
 #include "torch/values/recording.h"
@@ -19,7 +19,7 @@ double cost_by_tier(const Recording& r, Id value, const TierTerms& tier) {
 }
 
 // What plans did counts beside cost and age, and not instead of them: they knew what came in their steps, not in this.
-double weight_of(Turn turn) {
+double weight_of(EvictionPriority turn) {
   constexpr double weights[] = {1.0 / 4, 1.0 / 2, 1, 2, 4};
   return weights[static_cast<int>(turn)];
 }
@@ -31,19 +31,19 @@ struct Victim {
   bool below = false;  // it goes to the tier
 };
 
-void look_in(Recording& r, PlaceIndex place, Victim& best) {
+void look_in(Recording& r, DeviceOrdinal device, Victim& best) {
   Values& values = r.values();
-  const HardToRebuild is_hard_to_rebuild(r, place);
-  const std::optional<TierTerms> tier = r.rules().tiers(place).below;
+  const HardToRecompute is_hard_to_recompute(r, device);
+  const std::optional<TierTerms> tier = r.context().tiers(device).below;
   const auto tier_takes = [&](Id value) { return tier && tier->takes(values.bytes(value)); };
   const auto is_busy = [&](Id value) { return values.kept(value) && values.kept(value).use_count() > 1; };
   const auto usable = [&](Id value) {
-    if (!values.kept(value) || !values.rebuildable(value)) return VictimQueue::Answer::drop;
+    if (!values.kept(value) || !values.recomputable(value)) return VictimQueue::Answer::drop;
     if (is_busy(value)) return VictimQueue::Answer::busy;
-    const bool comes_back = r.form_of(value) || tier_takes(value) || !is_hard_to_rebuild(value);
+    const bool comes_back = r.form_of(value) || tier_takes(value) || !is_hard_to_recompute(value);
     return comes_back ? VictimQueue::Answer::take : VictimQueue::Answer::skip;
   };
-  VictimQueue& queue = values.victims(place);
+  VictimQueue& queue = values.victims(device);
   queue.look_after_busy(is_busy);
   for (int c = 0; c < VictimQueue::classes;) {
     const Id value = queue.first(c, usable);
@@ -53,9 +53,9 @@ void look_in(Recording& r, PlaceIndex place, Victim& best) {
     }
     const auto bytes = static_cast<double>(values.bytes(value));
     const double age = std::max(50.0, std::abs(static_cast<double>(r.journal().now()) - values.saved_at(value)));
-    const double by_cost = weight_of(VictimQueue::turn_of(c)) / (bytes * age);
+    const double by_cost = weight_of(VictimQueue::priority_of(c)) / (bytes * age);
     const double enough = std::max(best.score / by_cost, VictimQueue::most_in(c, values.bytes(value)));
-    double cost = is_hard_to_rebuild(value) ? never : cost_of_return(r, value, tier, enough);
+    double cost = is_hard_to_recompute(value) ? never : cost_of_return(r, value, tier, enough);
     if (r.form_of(value)) cost = std::min(cost, (pack_cost + unpack_cost) * bytes);
     const double by_tier = tier_takes(value) ? cost_by_tier(r, value, *tier) : never;
     cost = std::min(cost, by_tier);
@@ -66,7 +66,7 @@ void look_in(Recording& r, PlaceIndex place, Victim& best) {
   }
 }
 
-bool forget(const Victim& victim) {
+bool evict(const Victim& victim) {
   if (victim.value == no_value) return false;
   Values& values = victim.recording->values();
   if (victim.below) {
@@ -74,46 +74,47 @@ bool forget(const Victim& victim) {
   } else if (const auto form = victim.recording->form_of(victim.value)) {
     (void)values.pack(victim.value, *form);
   }
-  values.forget(victim.value);
+  values.evict(victim.value);
   return true;
 }
 
 }  // namespace
 
-bool forget_a_victim(const Meter& meter) {
+bool evict_a_victim(const Meter& meter) {
   Victim best;
   for (Recording* const r : Recordings::of_process().all()) {
-    const PlaceIndex place = r->rules().place_of(meter);
-    if (place != nowhere && r->values().may_forget()) look_in(*r, place, best);
+    const DeviceOrdinal device = r->context().device_of(meter);
+    if (device != untracked && r->values().may_evict()) look_in(*r, device, best);
   }
-  return forget(best);
+  return evict(best);
 }
 
 bool give_up_origins(const Meter& meter, Bytes factor) {
   bool any = false;
   for (Recording* const r : Recordings::of_process().all()) {
-    const PlaceIndex place = r->rules().place_of(meter);
-    if (place != nowhere) any |= r->values().give_up_origins(place, factor);
+    const DeviceOrdinal device = r->context().device_of(meter);
+    if (device != untracked) any |= r->values().give_up_origins(device, factor);
   }
   return any;
 }
 
-bool forget_the_largest(const Meter& meter) {
+bool evict_the_largest(const Meter& meter) {
   Victim largest;
   Bytes bytes = 0;
   for (Recording* const r : Recordings::of_process().all()) {
     const Values& values = r->values();
-    const PlaceIndex place = r->rules().place_of(meter);
-    if (place == nowhere || !values.may_forget()) continue;
+    const DeviceOrdinal device = r->context().device_of(meter);
+    if (device == untracked || !values.may_evict()) continue;
     for (Id v = 0; v < static_cast<Id>(values.size()); ++v) {
-      if (values.place(v) != place || !values.kept(v) || values.bytes(v) <= bytes || !values.rebuildable(v)) continue;
-      if (values.kept(v).use_count() > 1 || r->course().choice_of(v) == Choice::keep) continue;
-      const std::optional<TierTerms> tier = r->rules().tiers(place).below;
+      if (values.device(v) != device || !values.kept(v) || values.bytes(v) <= bytes || !values.recomputable(v))
+        continue;
+      if (values.kept(v).use_count() > 1 || r->cursor().choice_of(v) == Choice::keep) continue;
+      const std::optional<TierTerms> tier = r->context().tiers(device).below;
       largest = {r, v, 0, tier && tier->takes(values.bytes(v))};
       bytes = values.bytes(v);
     }
   }
-  return forget(largest);
+  return evict(largest);
 }
 
 bool drop_a_packed_copy(const Meter& meter) {
@@ -123,10 +124,10 @@ bool drop_a_packed_copy(const Meter& meter) {
   Bytes bytes = 0;
   for (Recording* const r : Recordings::of_process().all()) {
     const Values& values = r->values();
-    if (!values.may_forget()) continue;
+    if (!values.may_evict()) continue;
     for (Id v = 0; v < static_cast<Id>(values.size()); ++v) {
       const auto& packed = values.packed(v);
-      if (!packed || packed.use_count() > 1 || packed->bytes() <= bytes || !values.rebuildable(v)) continue;
+      if (!packed || packed.use_count() > 1 || packed->bytes() <= bytes || !values.recomputable(v)) continue;
       of = r;
       largest = v;
       bytes = packed->bytes();
@@ -137,18 +138,18 @@ bool drop_a_packed_copy(const Meter& meter) {
   return true;
 }
 
-bool put_away_what_cannot_be_rebuilt(const Meter& meter) {
+bool put_away_what_cannot_be_recomputed(const Meter& meter) {
   std::shared_ptr<Recording> of;
   Id largest = no_value;
   std::shared_ptr<const TierCopy> copy;
   {
     const Arbiter lock;
     for (Recording* const r : Recordings::of_process().all()) {
-      const PlaceIndex place = r->rules().place_of(meter);
-      const auto tier = place == nowhere ? std::nullopt : r->rules().tiers(place).below;
+      const DeviceOrdinal device = r->context().device_of(meter);
+      const auto tier = device == untracked ? std::nullopt : r->context().tiers(device).below;
       if (!tier) continue;
       for (Id v = 0; v < static_cast<Id>(r->values().size()); ++v) {
-        if (r->values().place(v) != place || !r->values().may_put_away(v) || !tier->takes(r->values().bytes(v)))
+        if (r->values().device(v) != device || !r->values().may_put_away(v) || !tier->takes(r->values().bytes(v)))
           continue;
         if (largest != no_value && of->values().bytes(largest) >= r->values().bytes(v)) continue;
         of = r->shared_from_this();
@@ -159,7 +160,7 @@ bool put_away_what_cannot_be_rebuilt(const Meter& meter) {
     copy = of->values().put_below(largest);
   }
   if (copy) copy->finish_put();
-  of->rules().settle_tiers();
+  of->context().settle_tiers();
   const Arbiter lock;
   if (copy && copy->usable()) of->values().put_away(largest);
   Arbiter::discard_all(std::move(of));
@@ -169,10 +170,10 @@ bool put_away_what_cannot_be_rebuilt(const Meter& meter) {
 bool reconsider_victims(const Meter& meter) {
   bool any = false;
   for (Recording* const r : Recordings::of_process().all()) {
-    const PlaceIndex place = r->rules().place_of(meter);
-    if (place == nowhere) continue;
+    const DeviceOrdinal device = r->context().device_of(meter);
+    if (device == untracked) continue;
     any |= r->values().release_outlasting();
-    any |= r->values().victims(place).reconsider();
+    any |= r->values().victims(device).reconsider();
   }
   return any;
 }

@@ -12,10 +12,10 @@
 #include <optional>
 #include <utility>
 
-#include "torch/libtorch/of_thread.h"
+#include "torch/libtorch/per_thread.h"
 #include "torch/memory/arbiter.h"
 #include "torch/memory/interception.h"
-#include "torch/recipes/undo.h"
+#include "torch/recipes/rollback.h"
 #include "torch/values/recording.h"
 #include "torch/values/recordings.h"
 
@@ -55,7 +55,7 @@ c10::SmallVector<Needed, 2> needed_of(const Written& written) {
   return needed;
 }
 
-// Called in the middle of anything, where errors have nowhere to go.
+// Called in the middle of anything, where errors have untracked to go.
 std::optional<c10::Storage> copy_of(const Needed& needed) noexcept try {
   c10::Storage copy = libtorch::new_storage(needed.contents.nbytes(), needed.contents.device());
   libtorch::use_here(needed.contents, needed.made_on);
@@ -243,7 +243,8 @@ void save_contents(const Written& written) {
   tell_undo(written);
   auto all = needed_of(written);
   for (Needed& needed : all) {
-    if (needed.recording->rules().is_capturing()) continue;  // it would not be copied now, but whenever the graph runs
+    if (needed.recording->context().is_capturing())
+      continue;  // it would not be copied now, but whenever the graph runs
     auto copy = copy_of(needed);
     const Arbiter lock;
     Values& values = needed.recording->values();
@@ -252,7 +253,7 @@ void save_contents(const Written& written) {
       const auto made_on = libtorch::current_stream(copy->device());
       values.replace(needed.value, std::move(*copy), made_on);
     } else {
-      values.lose(needed.value, Standing::lost_without_room);
+      values.lose(needed.value, Availability::lost_no_room);
     }
   }
   lose_contents(written);
@@ -264,7 +265,7 @@ void lose_contents(const Written& written) {
     Values& values = recording->values();
     for (const at::Tensor& tensor : written) {
       const Id value = values.bindings().find(libtorch::storage_of(tensor));
-      if (value != no_value) values.lose(value, Standing::lost);
+      if (value != no_value) values.lose(value, Availability::lost);
     }
   }
 }

@@ -11,7 +11,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/SmallVector.h>
 
-#include "torch/recipes/operators.h"
+#include "torch/recipes/operator_table.h"
 
 namespace reprise::internal::writes {
 

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "torch/libtorch/error_door.h"
+#include "torch/libtorch/error_translation.h"
 #include "torch/memory/arbiter.h"
 #include "torch/session/session_state.h"
 #include "torch/session/thread_state.h"
-#include "torch/values/session_places.h"
+#include "torch/values/device_options.h"
 
 namespace reprise::internal::automatic {
 namespace {
@@ -52,8 +52,8 @@ Watched& session_for_new_thread(Everything& all) {
   return taken_over;
 }
 
-void raise_peak(PlaceSummary& place, const PlaceSummary& seen) {
-  place.peak = std::max(place.peak, seen.peak);
+void raise_peak(DeviceSummary& device, const DeviceSummary& seen) {
+  device.peak = std::max(device.peak, seen.peak);
 }
 
 // What a thread has of it. A thread that is about to end closes its step and gives its session back.
@@ -80,7 +80,7 @@ Here::~Here() {
 // The devices themselves are looked for when there are tensors.
 void check_devices(const SessionOptions& options) try {
   if (!options.device.empty()) check_device_name(options.device);
-  for (const PlaceBudget& budget : options.budgets) check_device_name(budget.device);
+  for (const DeviceBudget& budget : options.budgets) check_device_name(budget.device);
 } catch (const BadOption& error) {
   throw BadOption(std::string(error.what()) +
                   " when the program begins. One that gets its name later is called privateuseone");
@@ -113,15 +113,15 @@ void meet_thread() {
   here.watched = &session_for_new_thread(*all);
   here.step.emplace(here.watched->session.step());
   ThreadState& thread = this_thread();
-  thread.period_ended = end_step;
+  thread.pass_ended = end_step;
   if (!thread.source) return;  // without a budget, most steps are not recorded
   thread.met_inside = true;
-  if (has_no_place(thread)) {
-    thread.seeks_place = SeeksPlace::in_the_middle;
+  if (has_no_device(thread)) {
+    thread.infers_device = InfersDevice::in_the_middle;
     return;
   }
   const Arbiter lock;
-  thread.recording = thread.step->begin_period_in_the_middle();
+  thread.recording = thread.step->begin_pass_in_the_middle();
 }
 
 void end_step() {
@@ -150,17 +150,17 @@ std::optional<Outcome> outcome() {
   const Summary now = most->session.summary();
   result.summary.peak = std::max(result.summary.peak, now.peak);
   result.summary.live = now.live;
-  for (std::size_t i = 0; i < std::min(result.summary.places.size(), now.places.size()); ++i) {
-    result.summary.places[i].live = now.places[i].live;
-    raise_peak(result.summary.places[i], now.places[i]);
+  for (std::size_t i = 0; i < std::min(result.summary.devices.size(), now.devices.size()); ++i) {
+    result.summary.devices[i].live = now.devices[i].live;
+    raise_peak(result.summary.devices[i], now.devices[i]);
   }
   result.summary.resident = now.resident;
   for (const auto& one : all->sessions) {
     if (one.get() == most) continue;
     const Summary& other = one->summary;
     result.summary.peak = std::max(result.summary.peak, other.peak);
-    for (std::size_t i = 0; i < std::min(result.summary.places.size(), other.places.size()); ++i) {
-      raise_peak(result.summary.places[i], other.places[i]);
+    for (std::size_t i = 0; i < std::min(result.summary.devices.size(), other.devices.size()); ++i) {
+      raise_peak(result.summary.devices[i], other.devices[i]);
     }
     result.summary.steps += other.steps;
     result.summary.traces += other.traces;

@@ -25,7 +25,7 @@ void begin(const SessionOptions& options);
 // Autograd saves a tensor on a thread that has no step. Opens one if this has begun.
 void meet_thread();
 
-// A period has ended on this thread.
+// A pass has ended on this thread.
 void end_step();
 
 // Of the session that has taken the most steps, up to the last one that has ended. But steps, traces, plans,

@@ -5,7 +5,7 @@
 #include <optional>
 #include <typeinfo>
 
-#include "torch/evict/waiting_gradients.h"
+#include "torch/evict/offloaded_gradients.h"
 #include "torch/evict/writes.h"
 #include "torch/hooks/automatic.h"
 #include "torch/hooks/recorder.h"
@@ -59,43 +59,44 @@ class InBackward {
 };
 
 // Hooks that the program itself has asked for: what they pack is theirs, and only counted.
-class HooksOfTheProgram final : public libtorch::HooksInFront {
+class HooksOfTheProgram final : public libtorch::DelegatingHooks {
  public:
-  using HooksInFront::HooksInFront;
+  using DelegatingHooks::DelegatingHooks;
   void call_pack_hook(const at::Tensor& tensor) override {
     if (const auto& source = this_thread().source) {
       const Bytes bytes = libtorch::bytes_of_contents(tensor);
       const Arbiter lock;
-      source->rules().counters().kept("saved_tensors_hooks", "what hooks of the program pack is theirs", bytes);
+      source->context().counters().kept("saved_tensors_hooks", "what hooks of the program pack is theirs", bytes);
     }
-    HooksInFront::call_pack_hook(tensor);
+    DelegatingHooks::call_pack_hook(tensor);
   }
 };
 
-class WatchedEngine final : public libtorch::EngineInFront {
+class WatchedEngine final : public libtorch::DelegatingEngine {
  public:
   std::unique_ptr<torch::autograd::SavedVariableHooks> get_default_saved_variable_hooks() override {
     const ThreadState& here = this_thread();
-    if (auto theirs = EngineInFront::get_default_saved_variable_hooks()) {  // they come first
+    if (auto theirs = DelegatingEngine::get_default_saved_variable_hooks()) {  // they come first
       if (here.source) return std::make_unique<HooksOfTheProgram>(std::move(theirs));
       return theirs;
     }
     if (here.in_traced || libtorch::is_traced()) return nullptr;  // the graph is that of the program alone
-    if (here.seeks_place == SeeksPlace::second) here.step->check_places();
+    if (here.infers_device == InfersDevice::second) here.step->check_devices();
     if (!here.recording) {
       automatic::meet_thread();
       return nullptr;
     }
     // A forward inside of backward (a checkpoint that runs again): nobody records it, so it saves as it always does.
     if (here.recording->in_backward() && !here.operators) return nullptr;
-    if (here.recording->rules().is_capturing()) return nullptr;  // nor that
+    if (here.recording->context().is_capturing()) return nullptr;  // nor that
     return std::make_unique<SavedHook>();
   }
 
   variable_list execute(const edge_list& roots, const variable_list& inputs, bool keep_graph, bool create_graph,
                         bool accumulate_grad, const edge_list& outputs) override {
     BackwardRun run(create_graph);
-    variable_list gradients = EngineInFront::execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
+    variable_list gradients =
+        DelegatingEngine::execute(roots, inputs, keep_graph, create_graph, accumulate_grad, outputs);
     run.succeeded();
     return gradients;
   }
@@ -109,7 +110,7 @@ WatchedEngine& watched_engine() {
 }  // namespace
 
 // Backward of work on an accelerator runs on this thread, too, and not on one that LibTorch has for the device: what is
-// recorded, planned and rebuilt belongs to this one.
+// recorded, planned and recomputed belongs to this one.
 class OnThisThread {
  public:
   OnThisThread() : before_(c10::AutogradState::get_tls_state().get_multithreading_enabled()) {
@@ -127,7 +128,7 @@ class OnThisThread {
 struct BackwardRun::Inside {
   std::shared_ptr<Recording> recording;
   std::optional<OnThisThread> on_this_thread;
-  std::optional<WaitingGradients> gradients;
+  std::optional<OffloadedGradients> gradients;
   std::optional<InBackward> in_backward;
   std::optional<writes::Watch> watch;
 };
@@ -135,9 +136,9 @@ struct BackwardRun::Inside {
 BackwardRun::BackwardRun(bool create_graph) : inside_(std::make_unique<Inside>()) {
   inside_->recording = this_thread().recording;
   const auto& recording = inside_->recording;
-  if (recording && recording->rules().accelerator()) inside_->on_this_thread.emplace();
+  if (recording && recording->context().accelerator()) inside_->on_this_thread.emplace();
   if (recording && !recording->in_backward()) {
-    if (recording->rules().has_tier() && !create_graph) inside_->gradients.emplace(recording->shared_rules());
+    if (recording->context().has_tier() && !create_graph) inside_->gradients.emplace(recording->shared_context());
     inside_->in_backward.emplace(recording, create_graph, inside_->gradients.has_value());
   }
   if (!create_graph) inside_->watch.emplace();  // else everything is recorded
@@ -152,8 +153,8 @@ void BackwardRun::succeeded() {
   if (auto& in_backward = inside_->in_backward) {
     const bool complete = in_backward->end();
     in_backward.reset();
-    // Without steps of the user's, a graph that the program keeps for ever would be in one endless period.
-    if (recording->values().pending().count() == 0 || (complete && automatic::is_on())) end_period();
+    // Without steps of the user's, a graph that the program keeps for ever would be in one endless pass.
+    if (recording->values().pending().count() == 0 || (complete && automatic::is_on())) end_pass();
   } else if (!recording) {
     automatic::end_step();
   }
@@ -162,7 +163,7 @@ void BackwardRun::succeeded() {
 void install_engine() {
   Engine& there = Engine::get_default_engine();
   if (&there == &watched_engine()) return;
-  if (typeid(there) != typeid(Engine)) watched_engine().stand_in_front_of(there);
+  if (typeid(there) != typeid(Engine)) watched_engine().install_over(there);
   torch::autograd::set_default_engine_stub([]() -> Engine& { return watched_engine(); });
 }
 

@@ -16,7 +16,7 @@ class BackwardRun {
   ~BackwardRun();
   BackwardRun(const BackwardRun&) = delete;
   BackwardRun& operator=(const BackwardRun&) = delete;
-  // It came to its end, without an error: the period may be over.
+  // It came to its end, without an error: the pass may be over.
   void succeeded();
 
  private:

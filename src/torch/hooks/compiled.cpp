@@ -56,7 +56,8 @@ void Graph::ran() {
       now == random_before_ || std::any_of(drawn_.tape().begin(), drawn_.tape().end(),
                                            [&](const draws::Draw& draw) { return draw.after == now; });
   const auto& recording = this_thread().recording;
-  if (!explained && recording && recording->call()) recording->call()->obstruct("it draws in a way of its own");
+  if (!explained && recording && recording->call())
+    recording->call()->mark_not_replayable("it draws in a way of its own");
 }
 
 // ---- opaque --------------------------------------------------------------------------------------------------------
@@ -82,7 +83,7 @@ void Opaque::made(const std::vector<at::Tensor>& results, const std::vector<cons
     const c10::StorageImpl* const storage = libtorch::storage_of(tensor);
     if (std::find(counted.begin(), counted.end(), storage) != counted.end()) continue;
     counted.push_back(storage);
-    here.source->rules().counters().kept("torch.compile", why, static_cast<Bytes>(storage->nbytes()));
+    here.source->context().counters().kept("torch.compile", why, static_cast<Bytes>(storage->nbytes()));
   }
 }
 
@@ -95,10 +96,10 @@ GivenAway::GivenAway(const std::vector<at::Tensor>& tensors) {
     std::set<Id> given;
     for (const at::Tensor& tensor : tensors) {
       const Id value = one->values().bindings().find(libtorch::storage_of(tensor));
-      if (value != no_value && one->values().rebuildable(value)) given.insert(value);
+      if (value != no_value && one->values().recomputable(value)) given.insert(value);
     }
     if (given.empty()) continue;
-    for (const Reference& reference : one->course().recipes().references) given.erase(reference.value);
+    for (const Reference& reference : one->cursor().recipes().references) given.erase(reference.value);
     const auto recording = one->weak_from_this().lock();
     for (const Id value : given) {
       if (recording) values_.emplace_back(recording, value);

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "torch/evict/writes.h"
-#include "torch/recipes/draws.h"
+#include "torch/recipes/random_tape.h"
 #include "torch/values/recording.h"
 
 namespace reprise::internal::compiled {

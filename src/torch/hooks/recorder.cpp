@@ -7,17 +7,17 @@
 #include <array>
 #include <string_view>
 
-#include "torch/evict/far_fingerprints.h"
-#include "torch/evict/waiting_gradients.h"
+#include "torch/evict/device_fingerprints.h"
+#include "torch/evict/offloaded_gradients.h"
 #include "torch/evict/writes.h"
 #include "torch/libtorch/clock.h"
 #include "torch/libtorch/pooled.h"
 #include "torch/memory/arbiter.h"
-#include "torch/recipes/asides.h"
-#include "torch/record/executor.h"
+#include "torch/recipes/library_scopes.h"
 #include "torch/record/follower.h"
 #include "torch/record/operator_call.h"
-#include "torch/session/place_finder.h"
+#include "torch/record/plan_executor.h"
+#include "torch/session/device_inference.h"
 #include "torch/session/thread_state.h"
 
 namespace reprise::internal {
@@ -72,7 +72,8 @@ bool may_run_twice(const OperatorInfo& info) {
 void look_at(const at::RecordFunction& function, ThreadState& here) {
   if (!here.in_compiled_graph || !here.recording || !here.recording->call()) return;
   const OperatorInfo* const info = find_operator(function);
-  if (info && !may_run_twice(*info)) here.recording->call()->obstruct("it calls operators that are not torch's own");
+  if (info && !may_run_twice(*info))
+    here.recording->call()->mark_not_replayable("it calls operators that are not torch's own");
 }
 
 // A thread that was met in the middle of an operator: what runs below autograd is a part of that one.
@@ -150,7 +151,7 @@ std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& funct
     context->traced = here.in_traced = true;
     return context;
   }
-  if (here.seeks_place != SeeksPlace::no) find_place(here, function.inputs());
+  if (here.infers_device != InfersDevice::no) find_device(here, function.inputs());
   if (info ? is_recorded_otherwise(*info) || is_taken_apart() : !is_compiled_function(function)) {
     const bool in_place = info && info->kind == OperatorInfo::Kind::ignored && info->writes;
     return in_place ? before_change_of_view(function, here) : nullptr;
@@ -160,11 +161,11 @@ std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& funct
     context->compiled_function = here.in_compiled_function = !info;
     return context;
   }
-  if (here.seeks_place != SeeksPlace::no && has_no_place(here)) {
-    here.seeks_place = SeeksPlace::in_the_middle;
+  if (here.infers_device != InfersDevice::no && has_no_device(here)) {
+    here.infers_device = InfersDevice::in_the_middle;
     return nullptr;
   }
-  begin_period_if_over();
+  begin_pass_if_over();
   if (!here.recording) return nullptr;  // a step that is not recorded has begun
   Recording& r = *here.recording;
   writes::Written written;
@@ -174,7 +175,7 @@ std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& funct
   }
   const bool starts_nothing =
       r.values().pending().count() == 0 && !at::GradMode::is_enabled() && !here.in_compiled_function;
-  if (starts_nothing || asides() > 0 || r.rules().is_capturing()) {
+  if (starts_nothing || library_scopes() > 0 || r.context().is_capturing()) {
     // not recorded, but it changes what it writes
     if (written.empty()) return nullptr;
     auto context = std::make_unique<OperatorContext>();
@@ -188,7 +189,7 @@ std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& funct
   try {
     const Arbiter lock;
     context->call.emplace(here.recording, *info, function.inputs());
-  } catch (...) {  // out of memory: what is saved stays what it is, and a new period begins
+  } catch (...) {  // out of memory: what is saved stays what it is, and a new pass begins
     here.recording.reset();
     throw;
   }
@@ -216,18 +217,19 @@ void on_operator_end(const at::RecordFunction& function, at::ObserverContext* gi
   execute_after(r, r.journal().moment() - 1);
 }
 
-// ---- asides --------------------------------------------------------------------------------------------------------
+// ---- library_scopes
+// --------------------------------------------------------------------------------------------------------
 
-struct AsideContext final : at::ObserverContext {};
+struct LibraryScopeContext final : at::ObserverContext {};
 
 std::unique_ptr<at::ObserverContext> on_scope(const at::RecordFunction& scope) {
-  if (!is_aside(scope.name())) return nullptr;
-  ++asides();
-  return std::make_unique<AsideContext>();
+  if (!is_library_scope(scope.name())) return nullptr;
+  ++library_scopes();
+  return std::make_unique<LibraryScopeContext>();
 }
 
 void on_scope_end(const at::RecordFunction&, at::ObserverContext* given) {
-  if (given && asides() > 0) --asides();  // unless the step has been closed in it
+  if (given && library_scopes() > 0) --library_scopes();  // unless the step has been closed in it
 }
 
 // ---- nodes of backward ---------------------------------------------------------------------------------------------
@@ -240,11 +242,11 @@ std::unique_ptr<at::ObserverContext> on_node(const at::RecordFunction& node) {
   ThreadState& here = this_thread();
   if (!here.recording || !here.recording->in_backward()) return nullptr;
   Recording& r = *here.recording;
-  if (r.rules().is_capturing()) return nullptr;
+  if (r.context().is_capturing()) return nullptr;
   const std::uint64_t name = std::hash<std::string_view>()(node.name());
   if (r.plan() && !r.plan()->expects(r.journal().moment(), name)) {
     const Arbiter lock;
-    diverge(r, "backward ran " + std::string(node.name()) + " at another place than before");
+    diverge(r, "backward ran " + std::string(node.name()) + " at another device than before");
   }
   {
     const Arbiter lock;
@@ -255,7 +257,7 @@ std::unique_ptr<at::ObserverContext> on_node(const at::RecordFunction& node) {
     const Arbiter lock;
     r.begin_event(node.name(), name);
   }
-  if (auto* const gradients = WaitingGradients::of_this_thread()) gradients->begin_node();
+  if (auto* const gradients = OffloadedGradients::of_this_thread()) gradients->begin_node();
   auto context = std::make_unique<NodeContext>();
   if (r.journal().observing()) context->start = wall_microseconds();
   if (LateCosts* const late = r.journal().late()) late->begin(r.journal().moment() - 1);
@@ -265,7 +267,7 @@ std::unique_ptr<at::ObserverContext> on_node(const at::RecordFunction& node) {
 void on_node_end(const at::RecordFunction&, at::ObserverContext* given) {
   ThreadState& here = this_thread();
   if (!given) return;
-  if (auto* const gradients = WaitingGradients::of_this_thread()) gradients->end_node();
+  if (auto* const gradients = OffloadedGradients::of_this_thread()) gradients->end_node();
   if (!here.recording) return;
   Recording& r = *here.recording;
   if (LateCosts* const late = r.journal().late()) late->end();
@@ -274,7 +276,7 @@ void on_node_end(const at::RecordFunction&, at::ObserverContext* given) {
     Journal& journal = r.journal();
     if (!journal.in_event()) return;
     const double start = static_cast<NodeContext*>(given)->start;
-    const double cost = journal.observing() ? wall_microseconds() - start - journal.rebuilding() : 0;
+    const double cost = journal.observing() ? wall_microseconds() - start - journal.recomputing() : 0;
     journal.end_event(std::max(0.0f, static_cast<float>(cost)));
   }
   execute_after(r, r.journal().moment() - 1);
@@ -289,18 +291,18 @@ struct ScriptContext final : at::ObserverContext {
   Id first = 0;                        // its next operator
 };
 
-std::unique_ptr<at::ObserverContext> on_script(const at::RecordFunction& block) {
+std::unique_ptr<at::ObserverContext> on_executable(const at::RecordFunction& block) {
   const ThreadState& here = this_thread();
   if (!here.source || std::string_view(block.name()) != "<forward op>") return nullptr;
   auto context = std::make_unique<ScriptContext>();
   if (here.recording) {
     context->recording = here.recording;
-    context->first = here.recording->course().next();
+    context->first = here.recording->cursor().next();
   }
   return context;
 }
 
-void on_script_end(const at::RecordFunction&, at::ObserverContext* given) {
+void on_executable_end(const at::RecordFunction&, at::ObserverContext* given) {
   const auto* const context = static_cast<ScriptContext*>(given);
   const auto& r = this_thread().recording;
   if (!context || !r) return;
@@ -309,11 +311,11 @@ void on_script_end(const at::RecordFunction&, at::ObserverContext* given) {
   const Values& values = r->values();
   Bytes bytes = 0;
   for (Id v = 0; v < static_cast<Id>(values.size()); ++v) {
-    if (r->course().info(v).maker >= first && values.place(v) == 0 && values.resident(v)) {
+    if (r->cursor().info(v).maker >= first && values.device(v) == 0 && values.resident(v)) {
       bytes += values.bytes(v);
     }
   }
-  r->rules().counters().held("TorchScript", "a scripted block holds all that it saves until it ends", bytes);
+  r->context().counters().held("TorchScript", "a scripted block holds all that it saves until it ends", bytes);
 }
 
 // ---- callbacks -----------------------------------------------------------------------------------------------------
@@ -338,8 +340,8 @@ void watch_operators(Watch on) {
             .scopes({at::RecordScope::FUNCTION}));
   watch(this_thread().scopes, on,
         at::RecordFunctionCallback(on_scope, on_scope_end).scopes({at::RecordScope::USER_SCOPE}));
-  watch(this_thread().scripts, on,
-        at::RecordFunctionCallback(on_script, on_script_end).scopes({at::RecordScope::TORCHSCRIPT_FUNCTION}));
+  watch(this_thread().executables, on,
+        at::RecordFunctionCallback(on_executable, on_executable_end).scopes({at::RecordScope::TORCHSCRIPT_FUNCTION}));
   if (on == Watch::on) draws::prepare();
 }
 

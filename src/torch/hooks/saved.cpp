@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "reprise/torch/errors.h"
-#include "torch/evict/far_fingerprints.h"
+#include "torch/evict/device_fingerprints.h"
 #include "torch/libtorch/clock.h"
-#include "torch/libtorch/error_door.h"
+#include "torch/libtorch/error_translation.h"
 #include "torch/memory/arbiter.h"
 #include "torch/recipes/fingerprint.h"
 #include "torch/record/operator_call.h"
@@ -30,14 +30,14 @@ namespace {
     {
       const Arbiter lock;
       for (const SavedTensor* const one : recording.values().pending().of(v)) {
-        if (one->fingerprint.empty() || !one->unmoved() || !recording.values().rebuildable(v)) continue;
+        if (one->fingerprint.empty() || !one->unmoved() || !recording.values().recomputable(v)) continue;
         there = one->view;
         expected = one->fingerprint;
       }
     }
     if (expected.empty()) continue;
     try {
-      const auto different = differences(expected, fingerprint(rebuild(recording, v), there));
+      const auto different = differences(expected, fingerprint(recompute(recording, v), there));
       if (different.empty() || nobody_wrote(recording, v, there, different)) continue;
       of = v;
       block = different.front();
@@ -47,9 +47,9 @@ namespace {
     }
   }
   const Arbiter lock;
-  const Id op = recording.course().info(of).maker;
-  const OperatorInfo& info = *recording.course().recipes().operators[op].info;
-  recording.distrust(op);
+  const Id op = recording.cursor().info(of).maker;
+  const OperatorInfo& info = *recording.cursor().recipes().operators[op].info;
+  recording.mark_inexact(op);
   throw MismatchError({info.name, op, of, block, blocks, {}});
 }
 
@@ -82,7 +82,7 @@ void SavedHook::call_pack_hook(const at::Tensor& tensor) {
   const bool plain = libtorch::is_plain(tensor);
   if (!here.recording || !plain || !libtorch::storage_of(tensor)->data()) {
     hold(tensor);
-    if (here.source && !plain) count_held(here.source->rules().counters(), tensor);
+    if (here.source && !plain) count_held(here.source->context().counters(), tensor);
     return;
   }
   recording_ = here.recording;
@@ -135,26 +135,27 @@ at::Tensor SavedHook::unpacked() {
     recording.journal().go_to(recording.values().saved_at(asked));
     if (recording.in_backward()) recording.journal().needed(asked);
     // Outside of backward somebody looks at the graph, and finds what the program itself has.
-    storage = recording.in_backward() ? recording.values().storage(asked) : recording.values().anywhere(asked);
+    storage =
+        recording.in_backward() ? recording.values().storage(asked) : recording.values().storage_even_if_evicted(asked);
     made_on = recording.values().made_on(asked);
   }
   if (unread) std::rethrow_exception(unread);
   LateCosts* const late = recording.journal().late();
   if (late && (!storage || !expected.empty())) late->pause();
-  const bool rebuilt = !storage;
+  const bool recomputed = !storage;
   if (storage) {
     libtorch::use_here(storage, made_on);
   } else {
     const double start = wall_microseconds();
-    storage = rebuild(recording, asked);
+    storage = recompute(recording, asked);
     const Arbiter lock;
-    recording.journal().rebuilt_for(wall_microseconds() - start);
+    recording.journal().recomputed_for(wall_microseconds() - start);
   }
   if (below) below->finish_put();  // from here on the program may write into it
   // What comes from a disk was compared there with what was written; of its recipe that says nothing.
   if (!expected.empty() && !(below && below->usable())) verify(storage, expected);
   if (late) late->go_on();
-  if (rebuilt) return saved_.view.of(std::move(storage));
+  if (recomputed) return saved_.view.of(std::move(storage));
   if (at::Tensor same = saved_.same_in(storage); same.defined()) return same;
   at::Tensor tensor = saved_.view.of(std::move(storage));
   if (saved_.version.enabled()) torch::autograd::impl::set_version_counter(tensor, saved_.version);
@@ -176,22 +177,22 @@ void SavedHook::verify(c10::Storage& storage, const Fingerprint& expected) {
     }
     accept_unwritten(storage);
     const Arbiter lock;
-    recording_->journal().rebuilt_for(wall_microseconds() - start);
+    recording_->journal().recomputed_for(wall_microseconds() - start);
     return;
   }
   const Arbiter lock;
-  recording_->rules().counters().verified();
-  recording_->course().mark_verified(value);
+  recording_->context().counters().verified();
+  recording_->cursor().mark_verified(value);
   saved_.fingerprint.clear();
 }
 
 void SavedHook::accept_unwritten(c10::Storage& storage) {
   {
     const Arbiter lock;
-    recording_->course().mark_unwritten(saved_.value);
+    recording_->cursor().mark_unwritten(saved_.value);
     for (SavedTensor* const saved : recording_->values().pending().of(saved_.value)) saved->fingerprint.clear();
   }
-  storage = rebuild(*recording_, saved_.value);
+  storage = recompute(*recording_, saved_.value);
 }
 
 SavedHook::~SavedHook() {

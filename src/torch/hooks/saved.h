@@ -1,8 +1,8 @@
 // Saved tensors' hooks: one for each tensor that autograd keeps of the forward pass.
 //
 // A hook remembers how the tensor lay in its storage and which value that was (saved_tensor.h), not the tensor. When
-// backward asks, it takes the value where it is, or has it rebuilt. It does LibTorch's own check for writes since the
-// save, in the same words. What is not plain memory on the CPU is kept as it is.
+// backward asks, it takes the value where it is, or has it recomputed. It does LibTorch's own check for writes since
+// the save, in the same words. What is not plain memory on the CPU is kept as it is.
 #pragma once
 
 #include <torch/csrc/autograd/saved_variable_hooks.h>
@@ -23,14 +23,14 @@ class SavedHook final : public torch::autograd::SavedVariableHooks, public Poole
  private:
   [[nodiscard]] at::Tensor unpacked();
   void hold(const at::Tensor&);
-  // Compares what was rebuilt; it may be rebuilt once more.
+  // Compares what was recomputed; it may be recomputed once more.
   void verify(c10::Storage&, const Fingerprint& expected);
   // What differs are bytes that nobody wrote: there is nothing to compare from now on.
   void accept_unwritten(c10::Storage&);
 
   std::shared_ptr<Recording> recording_;  // none: it holds the tensor itself
   SavedTensor saved_;
-  at::Tensor held_;           // the tensor itself, if it is not ours to forget
+  at::Tensor held_;           // the tensor itself, if it is not ours to evict
   bool copied_seen_ = false;  // by modes of the program's, when it is asked for
   bool needs_gradient_ = false;
 };

@@ -55,7 +55,7 @@ void copy_beside(const c10::Storage& to, const c10::Storage& from);
   return c10::DispatchKeySet(c10::computeDispatchKey(dtype, c10::kStrided, storage.device()));
 }
 
-// The backends whose tensors are plain: the CPU, and those of accelerators that are places (place.h).
+// The backends whose tensors are plain: the CPU, and those of accelerators that are devices (counted_device.h).
 [[nodiscard]] constexpr std::uint64_t bit_of(c10::BackendComponent backend) {
   return std::uint64_t{1} << (static_cast<unsigned>(backend) - 1);  // as in DispatchKeySet::raw_repr
 }

@@ -49,13 +49,13 @@ template <class Node, class... Arguments>
 // An engine that stands in front of another one, which goes on doing all the work: behaviours of an engine of another
 // language (Python's: the interpreter's lock, functions and hooks that are not C++, anomaly mode, errors) stay what
 // they are. Without another one it is LibTorch's own.
-class EngineInFront : public torch::autograd::Engine {
+class DelegatingEngine : public torch::autograd::Engine {
  public:
   using Engine = torch::autograd::Engine;
   using variable_list = torch::autograd::variable_list;
   using edge_list = torch::autograd::edge_list;
 
-  void stand_in_front_of(Engine& other) { behind_ = &other; }
+  void install_over(Engine& other) { behind_ = &other; }
 
   variable_list execute(const edge_list& roots, const variable_list& inputs, bool keep_graph, bool create_graph,
                         bool accumulate_grad, const edge_list& outputs) override {
@@ -85,9 +85,9 @@ class EngineInFront : public torch::autograd::Engine {
 };
 
 // Hooks in front of others, which do the work.
-class HooksInFront : public torch::autograd::SavedVariableHooks {
+class DelegatingHooks : public torch::autograd::SavedVariableHooks {
  public:
-  explicit HooksInFront(std::unique_ptr<SavedVariableHooks> behind) : behind_(std::move(behind)) {}
+  explicit DelegatingHooks(std::unique_ptr<SavedVariableHooks> behind) : behind_(std::move(behind)) {}
 
   void call_pack_hook(const at::Tensor& tensor) override { behind_->call_pack_hook(tensor); }
   at::Tensor call_unpack_hook() override { return behind_->call_unpack_hook(); }
@@ -107,7 +107,7 @@ class HooksInFront : public torch::autograd::SavedVariableHooks {
 // An allocator of a kind of accelerators that stands in front of another one, which has the memory. Earlier versions
 // than 2.13 have the same by other names, or not at all, and nobody has tried it there: then there is never one below.
 #if REPRISE_LIBTORCH_FROM(2, 13)
-class AllocatorInFront : public c10::DeviceAllocator {
+class DelegatingAllocator : public c10::DeviceAllocator {
  public:
   using Below = c10::DeviceAllocator;
   // The one there is now; nullptr: none that another one could stand in front of.
@@ -117,7 +117,7 @@ class AllocatorInFront : public c10::DeviceAllocator {
     return one.initialized() && one.getDeviceStats(device).allocated_bytes[all].current > 0;
   }
 
-  explicit AllocatorInFront(Below& below) : below_(below) {}
+  explicit DelegatingAllocator(Below& below) : below_(below) {}
 
   bool initialized() override { return below_.initialized(); }
   void emptyCache(c10::MempoolId_t pool) override { below_.emptyCache(pool); }
@@ -152,13 +152,13 @@ class AllocatorInFront : public c10::DeviceAllocator {
   Below& below_;
 };
 #else
-class AllocatorInFront : public c10::Allocator {
+class DelegatingAllocator : public c10::Allocator {
  public:
   using Below = c10::Allocator;
   [[nodiscard]] static Below* below_of(c10::DeviceType) { return nullptr; }
   [[nodiscard]] static bool is_in_use(Below&, c10::DeviceIndex) { return true; }
 
-  explicit AllocatorInFront(Below& below) : below_(below) {}
+  explicit DelegatingAllocator(Below& below) : below_(below) {}
   virtual void emptyCache(std::pair<std::uint64_t, std::uint64_t>) {}
   void copy_data(void* to, const void* from, std::size_t bytes) const override { below_.copy_data(to, from, bytes); }
 
@@ -175,7 +175,7 @@ class AllocatorInFront : public c10::Allocator {
 #endif
 
 // LibTorch's class of allocators for CUDA gets functions with almost every version, and one that stands in front of
-// another (place_cuda) has to pass on all of them: it is there for the versions whose functions it knows.
+// another (device_cuda) has to pass on all of them: it is there for the versions whose functions it knows.
 #define REPRISE_CUDA_ALLOCATOR_IS_KNOWN (REPRISE_LIBTORCH_FROM(2, 13) && !REPRISE_LIBTORCH_FROM(2, 16))
 #define REPRISE_CUDA_ALLOCATOR_ANNOTATES REPRISE_LIBTORCH_FROM(2, 14)
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <new>
 
-#include "torch/libtorch/of_thread.h"
+#include "torch/libtorch/per_thread.h"
 
 namespace reprise::internal {
 

@@ -103,7 +103,7 @@ class Arena {
   Bytes cached_bytes_ = 0;
   std::uint64_t clock_ = 0;
   std::unique_ptr<Block> spare_;
-  std::uintptr_t wanted_ = 0, wanted_end_ = 0;  // where the block being made has no pages; nowhere: wanted_end_ is 0
+  std::uintptr_t wanted_ = 0, wanted_end_ = 0;  // where the block being made has no pages; untracked: wanted_end_ is 0
   bool moves_ = true;                           // until the system refuses
 };
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "reprise/trace/error.h"
-#include "torch/libtorch/error_door.h"
+#include "torch/libtorch/error_translation.h"
 #include "torch/libtorch/libtorch.h"
 #include "torch/memory/arbiter.h"
 
@@ -20,14 +20,14 @@ constexpr std::uint8_t priority = 100;  // the present one's is lower
 }  // namespace
 
 CountedAllocator::CountedAllocator(Below& below, c10::DeviceType type, std::size_t devices)
-    : AllocatorInFront(below), type_(type), uncounted_(devices) {
+    : DelegatingAllocator(below), type_(type), uncounted_(devices) {
   for (std::size_t i = 0; i < devices; ++i) {
     names_.push_back(c10::Device(type, static_cast<c10::DeviceIndex>(i)).str());
     meters_.emplace_back(names_.back().c_str());
   }
 }
 
-libtorch::AllocatorInFront::Below* CountedAllocator::find_below(c10::DeviceType type) try {
+libtorch::DelegatingAllocator::Below* CountedAllocator::find_below(c10::DeviceType type) try {
   return below_of(type);
 } catch (const c10::Error&) {  // there is none
   return nullptr;
@@ -46,13 +46,13 @@ std::size_t CountedAllocator::count_devices(c10::DeviceType type) {
 }
 
 void CountedAllocator::expect_to_be_asked() const {
-  if (!in_charge()) refuse(type_, "its allocator does not let another one stand in front of it");
+  if (!is_installed()) refuse(type_, "its allocator does not let another one stand in front of it");
   if (!far::find(libtorch::new_bytes(1, type_).storage().data_ptr())) {
     refuse(type_, "its tensors are not allocated by the allocator that LibTorch has for it");
   }
 }
 
-CountedAllocator& CountedAllocator::stand_in_front(c10::DeviceType type) {
+CountedAllocator& CountedAllocator::install(c10::DeviceType type) {
   const std::size_t devices = count_devices(type);
   Below* const below = find_below(type);
   if (!below) refuse(type, "its allocator is none that another one could stand in front of");
@@ -97,7 +97,7 @@ c10::DataPtr CountedAllocator::allocate(std::size_t n) {
 c10::DataPtr CountedAllocator::allocate(std::size_t n, AskBelow ask) {
   if (n == 0) return ask().memory;
   const c10::DeviceIndex device = c10::impl::VirtualGuardImpl(type_).getDevice().index();
-  FarMeter& of_device = meter(device);
+  DeviceMeter& of_device = meter(device);
   of_device.begin_allocation();
   const Bytes bytes = (static_cast<Bytes>(n) + unit_ - 1) / unit_ * unit_;
   return through_error_door([&] {
@@ -121,11 +121,11 @@ c10::DataPtr CountedAllocator::allocate(std::size_t n, AskBelow ask) {
 // What is waiting comes back only when the allocator below is asked for something, or empties its cache; the latter
 // waits for the device, which nobody may while a graph is captured.
 Bytes CountedAllocator::reserve(c10::DeviceIndex device, Bytes bytes) {
-  FarMeter& of_device = meter(device);
+  DeviceMeter& of_device = meter(device);
   settle(device);
   Bytes now = 0;
   try {
-    const ErrorsStayInside inside;
+    const NoErrorTranslation inside;
     now = of_device.reserve(bytes);
   } catch (const BudgetError&) {
     if (of_device.waiting() == 0 || libtorch::is_capturing(c10::Device(type_, device))) throw;
@@ -134,12 +134,12 @@ Bytes CountedAllocator::reserve(c10::DeviceIndex device, Bytes bytes) {
     now = of_device.reserve(bytes);
   }
   if (now != 0) return now;
-  C10_THROW_ERROR(OutOfMemoryError, c10::str("[meter] over the limit: ", bytes, " bytes wanted of ", of_device.place(),
+  C10_THROW_ERROR(OutOfMemoryError, c10::str("[meter] over the limit: ", bytes, " bytes wanted of ", of_device.device(),
                                              ", ", of_device.live(), " live, limit ", of_device.limit()));
 }
 
 CountedAllocator::Given CountedAllocator::from_below(c10::DeviceIndex device, AskBelow ask, Bytes bytes) {
-  FarMeter& of_device = meter(device);
+  DeviceMeter& of_device = meter(device);
   for (;;) {
     try {
       return ask();
@@ -148,7 +148,7 @@ CountedAllocator::Given CountedAllocator::from_below(c10::DeviceIndex device, As
       of_device.freed(bytes);
       if (of_device.limit() == meter::unlimited) throw;
       BudgetError::Facts facts;
-      facts.place = of_device.place();
+      facts.device = of_device.device();
       facts.budget = of_device.limit();
       facts.live = of_device.live();
       facts.requested = bytes;
@@ -162,7 +162,7 @@ CountedAllocator::Given CountedAllocator::from_below(c10::DeviceIndex device, As
 }
 
 void CountedAllocator::settle(c10::DeviceIndex device) {
-  FarMeter& of_device = meter(device);
+  DeviceMeter& of_device = meter(device);
   const Bytes were_waiting = of_device.waiting();
   if (were_waiting > 0) of_device.settle(were_waiting, waiting(device));
 }
@@ -172,7 +172,7 @@ void CountedAllocator::settle(c10::DeviceIndex device) {
 // What another thread has counted meanwhile is in what is live now: what was seen before says nothing then.
 void CountedAllocator::look_for_uncounted(c10::DeviceIndex device) {
   Arbiter::expect_free("an allocator is asked what it has handed out");
-  const FarMeter& of_device = meter(device);
+  const DeviceMeter& of_device = meter(device);
   Uncounted& uncounted = uncounted_[static_cast<std::size_t>(device)];
   std::uint64_t times = 0;
   {

@@ -2,10 +2,10 @@
 // CPU's are, for each device by a meter of its own.
 //
 // An allocation counts in units of the allocator below, 512 bytes at most. Bytes are reserved, and
-// values forgotten, before the allocator below is asked, and so before it takes any lock. It may refuse although the
-// bytes fit, because they are in pieces, or in use by others: then more is forgotten, as long as there is anything.
+// values evicted, before the allocator below is asked, and so before it takes any lock. It may refuse although the
+// bytes fit, because they are in pieces, or in use by others: then more is evicted, as long as there is anything.
 //
-// CUDA's has more to it: see place_cuda.h.
+// CUDA's has more to it: see cuda_allocator.h.
 #pragma once
 
 #include <c10/core/DeviceType.h>
@@ -18,25 +18,25 @@
 #include <vector>
 
 #include "torch/libtorch/libtorch_versions.h"
-#include "torch/memory/far_memory.h"
+#include "torch/memory/device_headers.h"
 
 namespace reprise::internal {
 
-class CountedAllocator : public libtorch::AllocatorInFront {
+class CountedAllocator : public libtorch::DelegatingAllocator {
  public:
   // The present one; nullptr: none that another one could stand in front of.
   static Below* find_below(c10::DeviceType);
   // Stands in front of the present one, for the rest of the process. Throws BadOption if that cannot be.
-  static CountedAllocator& stand_in_front(c10::DeviceType);
+  static CountedAllocator& install(c10::DeviceType);
   // How many devices of this kind there are; none: throws BadOption.
   [[nodiscard]] static std::size_t count_devices(c10::DeviceType);
-  // Throws BadOption: devices of this kind cannot be places.
+  // Throws BadOption: devices of this kind cannot be counted.
   [[noreturn]] static void refuse(c10::DeviceType, const std::string& why);
 
-  [[nodiscard]] FarMeter& meter(c10::DeviceIndex device) { return meters_[static_cast<std::size_t>(device)]; }
+  [[nodiscard]] DeviceMeter& meter(c10::DeviceIndex device) { return meters_[static_cast<std::size_t>(device)]; }
   [[nodiscard]] std::size_t devices() const { return meters_.size(); }
   // Whether LibTorch asks this one now.
-  [[nodiscard]] virtual bool in_charge() const { return c10::GetAllocator(type_) == this; }
+  [[nodiscard]] virtual bool is_installed() const { return c10::GetAllocator(type_) == this; }
   // The first step of a device begins, and the last one has ended. Under the arbiter's lock.
   virtual void begin_steps() {}
   virtual void end_steps() {}
@@ -81,7 +81,7 @@ class CountedAllocator : public libtorch::AllocatorInFront {
   const c10::DeviceType type_;
   Bytes unit_ = 512;
   std::deque<std::string> names_;     // by device
-  std::deque<FarMeter> meters_;       // by device
+  std::deque<DeviceMeter> meters_;    // by device
   std::vector<Uncounted> uncounted_;  // by device; under the arbiter's lock
 };
 

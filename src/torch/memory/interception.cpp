@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "torch/libtorch/running_libtorch.h"
+#include "torch/libtorch/version_check.h"
 #include "torch/memory/arbiter.h"
 
 namespace reprise::internal {

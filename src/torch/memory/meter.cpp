@@ -8,7 +8,7 @@ namespace {
 
 struct Callbacks {
   std::atomic<meter::Pressure> pressure{nullptr};
-  std::atomic<meter::Death> death{nullptr};
+  std::atomic<meter::OnFree> on_free{nullptr};
 };
 constinit Callbacks callbacks_of_all;
 
@@ -16,13 +16,13 @@ constinit Callbacks callbacks_of_all;
 
 namespace meter {
 
-std::pair<Pressure, Death> callbacks(Pressure pressure, Death death) {
-  return {callbacks_of_all.pressure.exchange(pressure), callbacks_of_all.death.exchange(death)};
+std::pair<Pressure, OnFree> callbacks(Pressure pressure, OnFree on_free) {
+  return {callbacks_of_all.pressure.exchange(pressure), callbacks_of_all.on_free.exchange(on_free)};
 }
 
-bool is_taken(Header& header) {
+bool is_adopted(Header& header) {
   if (header.tag.recording == 0) return false;
-  const Death died = callbacks_of_all.death.load(std::memory_order_acquire);
+  const OnFree died = callbacks_of_all.on_free.load(std::memory_order_acquire);
   return died && died(header);
 }
 

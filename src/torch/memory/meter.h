@@ -1,13 +1,14 @@
-// The meter: the bytes of a place (place.h), counted and limited. That of the CPU is LibTorch's CPU allocator for the
-// whole process, there from the moment the library is loaded.
+// The meter: the bytes of a device (counted_device.h), counted and limited. That of the CPU is LibTorch's CPU allocator
+// for the whole process, there from the moment the library is loaded.
 //
 // Every allocation has a header with its exact size, on the CPU in front of the memory, so the bytes are known before
 // they are allocated and after. Bytes are reserved by compare-and-swap before they are allocated: two threads cannot
 // pass the limit together. When a request does not fit, the pressure callback is asked to free something; it may only
 // free, never run an operator. When it cannot, the request fails before the first byte over.
 //
-// An allocation may carry a tag: the value it holds, and of which recording. When it dies, the death callback is told.
-// `tracked` bytes are those of tagged allocations that a plan accounts for; live minus tracked are the other bytes.
+// An allocation may carry a tag: the value it holds, and of which recording. When it dies, the on_free callback is
+// told. `tracked` bytes are those of tagged allocations that a plan accounts for; live minus tracked are the other
+// bytes.
 #pragma once
 
 #include <c10/core/StorageImpl.h>
@@ -35,7 +36,7 @@ namespace meter {
 
 inline constexpr Bytes unlimited = INT64_MAX;
 
-// Whose bytes these are. Zero: nobody's. Written under the arbiter's lock, read by the death callback.
+// Whose bytes these are. Zero: nobody's. Written under the arbiter's lock, read by the on_free callback.
 struct Tag {
   std::uint32_t recording = 0;
   Id value = 0;
@@ -54,28 +55,28 @@ struct alignas(64) Header {
 };
 static_assert(sizeof(Header) == 64);
 
-// Called on the allocating thread with the bytes that it wants of a place. Frees what it can; true: try again, false:
+// Called on the allocating thread with the bytes that it wants of a device. Frees what it can; true: try again, false:
 // nothing left. It may throw instead, and the allocation fails with that.
 using Pressure = bool (*)(Meter&, Bytes wanted);
 // Called on the thread that frees tagged memory, before it is freed. True: it is not freed, somebody has taken it. Must
 // not throw.
-using Death = bool (*)(Header&);
-// Of all places. Returns the former ones.
-std::pair<Pressure, Death> callbacks(Pressure, Death);
-// Asks the death callback, if the memory is tagged.
-[[nodiscard]] bool is_taken(Header&);
+using OnFree = bool (*)(Header&);
+// Of all devices. Returns the former ones.
+std::pair<Pressure, OnFree> callbacks(Pressure, OnFree);
+// Asks the on_free callback, if the memory is tagged.
+[[nodiscard]] bool is_adopted(Header&);
 
 }  // namespace meter
 
-// The bytes of one place. Never destroyed: tensors are made before main and outlive it.
+// The bytes of one device. Never destroyed: tensors are made before main and outlive it.
 class Meter {
  public:
-  // `place`: the device, as LibTorch calls it.
-  constexpr explicit Meter(const char* place) : place_(place) {}
+  // `device`: the device, as LibTorch calls it.
+  constexpr explicit Meter(const char* device) : device_(device) {}
   Meter(const Meter&) = delete;
   Meter& operator=(const Meter&) = delete;
 
-  [[nodiscard]] const char* place() const { return place_; }
+  [[nodiscard]] const char* device() const { return device_; }
 
   // ---- counting ----
   [[nodiscard]] Bytes live() const { return counters_.live.load(relaxed); }
@@ -106,7 +107,7 @@ class Meter {
   [[nodiscard]] bool charge(Bytes);
   void discharge(Bytes bytes) { counters_.live.fetch_sub(bytes, relaxed); }
 
-  // ---- for the allocator of the place ----
+  // ---- for the allocator of the device ----
   // One more is asked for: returns how many came before it. Throws std::bad_alloc if it is the one that shall fail.
   std::uint64_t begin_allocation() {
     const std::uint64_t before = counters_.allocations.fetch_add(1, relaxed);
@@ -171,7 +172,7 @@ class Meter {
   }
   Bytes press_and_reserve(Bytes bytes);
 
-  const char* const place_;
+  const char* const device_;
   Counters counters_;
   Settings settings_;
 };
@@ -187,7 +188,7 @@ inline void untrack(Header& header) {
 
 // Frees memory of the CPU's allocator. By this deleter its memory is known.
 void free_memory(void* data);
-[[nodiscard]] Header* header_of_far_memory(const c10::DataPtr&);
+[[nodiscard]] Header* header_of_device_memory(const c10::DataPtr&);
 
 // The header of a storage's memory; nullptr if it came from elsewhere (from_blob, another allocator) or is empty.
 [[nodiscard]] inline Header* header_of(const c10::StorageImpl& storage) {
@@ -197,17 +198,17 @@ void free_memory(void* data);
   if (data == nullptr) return nullptr;
   if (pointer.get_deleter() == &free_memory) [[likely]]
     return static_cast<Header*>(data) - 1;
-  return storage.device_type() == c10::DeviceType::CPU ? nullptr : header_of_far_memory(pointer);
+  return storage.device_type() == c10::DeviceType::CPU ? nullptr : header_of_device_memory(pointer);
 }
 
 // Whether the memory is not the CPU's: the header is not in front of it, and its contents cannot be read.
-[[nodiscard]] bool is_far(const Header&);
+[[nodiscard]] bool is_on_device(const Header&);
 // What there is room for behind the header, or without.
 [[nodiscard]] inline std::size_t bytes_of_contents(const Header& header) {
-  return static_cast<std::size_t>(header.bytes) - (is_far(header) ? 0 : sizeof(Header));
+  return static_cast<std::size_t>(header.bytes) - (is_on_device(header) ? 0 : sizeof(Header));
 }
 
-// A storage of its own for memory that is about to be freed: for the death callback.
+// A storage of its own for memory that is about to be freed: for the on_free callback.
 [[nodiscard]] c10::Storage take(Header&, std::size_t bytes);
 
 // ---- the CPU -------------------------------------------------------------------------------------------------------
@@ -265,10 +266,10 @@ void limit(Bytes limit, Bytes reserve = 0);
 }
 
 // Whether LibTorch asks this allocator now; another library may have put its own in front.
-[[nodiscard]] bool in_charge();
+[[nodiscard]] bool is_installed();
 
 // Heap behaviour while sessions exist: freed memory is kept and reused, without page faults (heap.h). Limits of
-// sessions that are gone are forgotten.
+// sessions that are gone are evicted.
 void keep_heap();
 // Keeps freed memory whatever the limit, so that steps under one and steps without can be compared.
 void keep_all_pages();

@@ -46,7 +46,7 @@ void SharedPages::release(void* piece) {
 bool SharedPages::clear(void* piece) {
   const auto at = places_.find(piece);
   if (at == places_.end() || at->second.cleared) return true;
-  Place& place = at->second;
+  CountedDevice& place = at->second;
   place.cleared = mmap(place.start + page_, place.bytes - page_, PROT_READ | PROT_WRITE,
                        MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED;
   return place.cleared;
@@ -64,13 +64,13 @@ std::byte* SharedPages::map(std::size_t bytes) {
 
 bool SharedPages::map_window(std::byte* start, std::size_t bytes) {
   for (std::size_t done = 0; done < bytes;) {
-    const std::size_t part = std::min(bytes - done, window_ - turn_);
-    if (mmap(start + done, part, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_SHARED, file_, static_cast<off_t>(turn_)) ==
-        MAP_FAILED) {
+    const std::size_t part = std::min(bytes - done, window_ - priority_);
+    if (mmap(start + done, part, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_SHARED, file_,
+             static_cast<off_t>(priority_)) == MAP_FAILED) {
       return false;
     }
     done += part;
-    turn_ = (turn_ + part) % window_;
+    priority_ = (priority_ + part) % window_;
   }
   return true;
 }

@@ -30,7 +30,7 @@ class SharedPages {
   bool clear(void* piece);
 
  private:
-  struct Place {
+  struct CountedDevice {
     std::byte* start = nullptr;
     std::size_t bytes = 0;  // with the page in front
     bool cleared = false;
@@ -42,8 +42,8 @@ class SharedPages {
   int file_ = -1;  // the window; never closed
   // Where in the window the next piece begins. So what one operator allocates is apart, as long as the window suffices:
   // some keep addresses in memory of this kind while they run.
-  std::size_t turn_ = 0;
-  std::unordered_map<const void*, Place> places_;
+  std::size_t priority_ = 0;
+  std::unordered_map<const void*, CountedDevice> places_;
 };
 
 }  // namespace reprise::internal

@@ -14,18 +14,18 @@ void DiskTotals::tell(Summary& summary, const DiskTotals& before) const {
   summary.last_disk_failure = last_failure;
 }
 
-DiskAccount::DiskAccount(const SessionDisk& options) : free_(options.eager) {
+DiskAccount::DiskAccount(const DiskOffload& options) : free_(options.eager) {
   if (options.bytes < largest_bytes) terms_.capacity = options.bytes;
   if (free_) terms_.least = 1;
-  forget_all();
+  reset();
 }
 
-void DiskAccount::forget_all() {
+void DiskAccount::reset() {
   for (const Work work : {Work::put, Work::get, Work::remove}) {
     Learnt& learnt = learnt_[static_cast<int>(work)] = {};
     terms_of(work) = free_ ? TierWork{} : TierWork{0, learnt.cpu.line(), learnt.time.line()};
   }
-  forget_totals();
+  reset_totals();
 }
 
 TierWork& DiskAccount::terms_of(Work work) {
@@ -57,7 +57,7 @@ void DiskAccount::done(Work work, std::size_t bytes, const Spent& spent) {
   terms.time = learnt.time.line();
 }
 
-// Files are forgotten by the hundred when a step ends, and removed one by one: there, each call is one file.
+// Files are evicted by the hundred when a step ends, and removed one by one: there, each call is one file.
 void DiskAccount::called(Work work, double cpu) {
   if (free_) return;
   if (work == Work::remove) {

@@ -47,7 +47,7 @@ class DiskAccount {
  public:
   enum class Work : std::uint8_t { put, get, remove };
 
-  explicit DiskAccount(const SessionDisk&);
+  explicit DiskAccount(const DiskOffload&);
 
   // A file with so many bytes was written, read or removed.
   void done(Work, std::size_t bytes, const Spent&);
@@ -56,8 +56,8 @@ class DiskAccount {
   void waited(double microseconds) { totals_.waited += microseconds * 1e-6; }
   void failed(const std::string& why);
   // What was learnt is not worth anything, or worth more than the totals: these begin anew.
-  void forget_all();
-  void forget_totals() { totals_ = {}; }
+  void reset();
+  void reset_totals() { totals_ = {}; }
 
   // Whether there is anything to measure: files may be free.
   [[nodiscard]] bool measures() const { return !free_; }

@@ -21,7 +21,7 @@ std::shared_ptr<const TierCopy> ValueDisk::put(c10::Storage storage, const std::
 }
 
 DiskCopy::~DiskCopy() {
-  disk_->forget(*transfer_);
+  disk_->evict(*transfer_);
   if (disk_.use_count() == 1) Arbiter::discard_all(std::move(disk_));  // its files go with it: not under the lock
 }
 

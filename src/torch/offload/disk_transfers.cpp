@@ -51,7 +51,7 @@ std::shared_ptr<DiskTransfer> DiskTransfers::next_unwritten() {
   return unwritten_[another && unwritten_[0]->state == DiskTransfer::State::writing ? 1 : 0];
 }
 
-void DiskTransfers::forget_written() {
+void DiskTransfers::evict_written() {
   std::erase_if(unwritten_, [](const auto& transfer) { return !transfer->unwritten(); });
 }
 

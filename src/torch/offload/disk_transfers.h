@@ -35,8 +35,8 @@ struct DiskTransfer {
   // ---- under the lock ----
   c10::Storage memory;
   State state = State::to_write;
-  double asked_at = 0;     // for what it is to do next, in microseconds
-  bool forgotten = false;  // to be removed by whoever is busy with it
+  double asked_at = 0;   // for what it is to do next, in microseconds
+  bool evicted = false;  // to be removed by whoever is busy with it
   std::shared_ptr<ValueFile> file;
   std::string error;  // if it is lost
 
@@ -62,7 +62,7 @@ class DiskTransfers {
   // The one whose writing ends next if somebody helps: the oldest that is not written, or, while somebody else writes
   // that one, the next. nullptr: all are written.
   [[nodiscard]] std::shared_ptr<DiskTransfer> next_unwritten();
-  void forget_written();
+  void evict_written();
 
   // In the child of a fork: what other threads were busy with, nobody is any more. Returns the bytes of all files.
   [[nodiscard]] Bytes settle_after_fork();

@@ -38,24 +38,24 @@ void HostTotals::tell(Summary& summary, const HostTotals& before) const {
 
 // ---- the memory ----------------------------------------------------------------------------------------------------
 
-std::shared_ptr<HostMemory> HostMemory::open(Bytes bytes, const Place& place, bool in_cpu) {
-  std::shared_ptr<HostMemory> host(new HostMemory(bytes, place, in_cpu));
+std::shared_ptr<HostMemory> HostMemory::open(Bytes bytes, const CountedDevice& device, bool in_cpu) {
+  std::shared_ptr<HostMemory> host(new HostMemory(bytes, device, in_cpu));
   try {
     host->measure();
   } catch (const BudgetError&) {  // of a step that is open: what is guessed will do until values go there
   } catch (const c10::Error& error) {
-    throw BadOption("[session] option host: " + place.name() +
+    throw BadOption("[session] option host: " + device.name() +
                     " cannot copy to pinned memory of the host: " + error.what_without_backtrace());
   }
   ValueTiers::of_process().add(host);
   return host;
 }
 
-HostMemory::HostMemory(Bytes bytes, const Place& place, bool in_cpu)
-    : place_(place),
+HostMemory::HostMemory(Bytes bytes, const CountedDevice& device, bool in_cpu)
+    : device_(device),
       in_cpu_(in_cpu),
-      puts_(another_stream(place.device())),
-      gets_(another_stream(place.device(), puts_)) {
+      puts_(another_stream(device.device())),
+      gets_(another_stream(device.device(), puts_)) {
   constexpr Bytes least = 512;  // what accelerators give at least
   terms_.name = "host";
   terms_.capacity = bytes;
@@ -81,7 +81,7 @@ void HostMemory::measure() {
   for (int i = -1; i < times; ++i) {
     for (const std::size_t wanted : sizes) {
       const std::size_t bytes = std::min(wanted, static_cast<std::size_t>(*terms_.capacity));
-      const c10::Storage far = libtorch::new_storage(bytes, place_.device());
+      const c10::Storage far = libtorch::new_storage(bytes, device_.device());
       const c10::Storage near = room_for(bytes);
       if (!near) return;
       const auto put = copy(near, far, puts_, here());
@@ -98,7 +98,7 @@ void HostMemory::measure() {
 }
 
 c10::Stream HostMemory::here() const {
-  return libtorch::current_stream_of_accelerator(place_.device());
+  return libtorch::current_stream_of_accelerator(device_.device());
 }
 
 TierTerms HostMemory::terms() const {

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "reprise/report/summary.h"
-#include "torch/memory/place.h"
+#include "torch/memory/counted_device.h"
 #include "torch/offload/learnt_line.h"
 #include "torch/offload/value_tier.h"
 
@@ -69,10 +69,10 @@ class HostMemory final : public ValueTier, public std::enable_shared_from_this<H
  public:
   // So many bytes below this accelerator; with `in_cpu` they count in the budget of the CPU, too. Measures how fast the
   // device copies. Throws BadOption if it has no pinned memory.
-  [[nodiscard]] static std::shared_ptr<HostMemory> open(Bytes bytes, const Place&, bool in_cpu);
+  [[nodiscard]] static std::shared_ptr<HostMemory> open(Bytes bytes, const CountedDevice&, bool in_cpu);
   ~HostMemory() override;
 
-  [[nodiscard]] const Place& below() const { return place_; }
+  [[nodiscard]] const CountedDevice& below() const { return device_; }
   [[nodiscard]] HostTotals totals() const;
 
   [[nodiscard]] TierTerms terms() const override;
@@ -98,7 +98,7 @@ class HostMemory final : public ValueTier, public std::enable_shared_from_this<H
     std::shared_ptr<CopySpan> by;  // nullptr: it is not
   };
 
-  HostMemory(Bytes bytes, const Place&, bool in_cpu);
+  HostMemory(Bytes bytes, const CountedDevice&, bool in_cpu);
   void measure();
 
   // ---- of one transfer, without the lock ----
@@ -132,7 +132,7 @@ class HostMemory final : public ValueTier, public std::enable_shared_from_this<H
   void free_what_left();
   void learn();
 
-  const Place& place_;
+  const CountedDevice& device_;
   const bool in_cpu_;
   const c10::Stream puts_, gets_;
   mutable std::mutex mutex_;  // of all below

@@ -94,7 +94,7 @@ void HostMemory::fetch(const Transfer& transfer) {
     if (transfer->state != State::there || transfer->from || transfer->got) return;
   }
   const c10::Stream for_whom = here();
-  c10::Storage memory = libtorch::new_storage(transfer->bytes, place_.device());
+  c10::Storage memory = libtorch::new_storage(transfer->bytes, device_.device());
   if (meter::Header* const header = meter::header_of(*memory.unsafeGetStorageImpl())) meter::track(*header);
   auto span = copy(memory, transfer->there, gets_, for_whom, transfer->put.get());
   const std::lock_guard lock(mutex_);
@@ -129,7 +129,7 @@ c10::Storage HostMemory::contents(const Transfer& transfer) {
     }
     span->to.block(here());
     if (transfer->got_for != here()) {
-      c10::impl::VirtualGuardImpl(place_.device().type()).recordDataPtrOnStream(memory.data_ptr(), here());
+      c10::impl::VirtualGuardImpl(device_.device().type()).recordDataPtrOnStream(memory.data_ptr(), here());
     }
     return memory;
   }
@@ -142,7 +142,7 @@ c10::Storage HostMemory::room_for(std::size_t bytes) {
     if (!wait_for_room()) return {};
   }
   try {
-    return libtorch::new_pinned_storage(bytes, place_.device());
+    return libtorch::new_pinned_storage(bytes, device_.device());
   } catch (...) {
     give_room_back(static_cast<Bytes>(bytes));
     throw;

@@ -26,7 +26,7 @@ struct TierWork {
   [[nodiscard]] double alone(Bytes bytes) const { return caller + std::max(cpu.at(bytes), time.at(bytes)); }
 };
 
-// Of the tier below a place: a disk, or memory of the host. A transfer costs the computation something (on the CPU all
+// Of the tier below a device: a disk, or memory of the host. A transfer costs the computation something (on the CPU all
 // CPU time, whoever spends it) and takes time beside it: so a plan with the tier is cheaper than one without only if
 // less is spent on it, and it waits no longer.
 struct TierTerms {

@@ -13,7 +13,7 @@
 
 namespace reprise::internal {
 
-std::shared_ptr<ValueDisk> ValueDisk::open(const SessionDisk& options) {
+std::shared_ptr<ValueDisk> ValueDisk::open(const DiskOffload& options) {
   std::shared_ptr<ValueDisk> disk(new ValueDisk(options));
   if (disk->account_.measures()) disk->measure();
   ValueTiers::of_process().add(disk);
@@ -21,7 +21,7 @@ std::shared_ptr<ValueDisk> ValueDisk::open(const SessionDisk& options) {
 }
 
 // One thing after the other, in the order in which it was asked for: that is what plans count on.
-ValueDisk::ValueDisk(const SessionDisk& options)
+ValueDisk::ValueDisk(const DiskOffload& options)
     : files_(options),
       account_(options),
       thread_(std::make_unique<BackgroundThread>(
@@ -61,21 +61,21 @@ void ValueDisk::measure() {
       finish_reading(*transfer, lock);
       is_whole();
     }
-    forget(*transfer);
+    evict(*transfer);
     {
       Lock lock(mutex_);
       wait_for_thread(lock, [&] { return !transfers_.find(transfer->key()); });
       done_.clear();
     }
-    remove_forgotten();
+    remove_evicted();
   };
   go_there_and_back(contents.size());
-  account_.forget_all();
+  account_.reset();
   for (int i = 0; i < times; ++i) {
     go_there_and_back(std::min(small, contents.size()));
     go_there_and_back(contents.size());
   }
-  account_.forget_totals();
+  account_.reset_totals();
 }
 
 std::shared_ptr<DiskTransfer> ValueDisk::begin_put(c10::Storage storage) {
@@ -138,7 +138,7 @@ void ValueDisk::settle_all() {
   {
     Lock lock(mutex_);
     changed_.wait(lock, [&] { return busy_ == 0; });
-    transfers_.forget_written();
+    transfers_.evict_written();
   }
   (void)settle();
 }

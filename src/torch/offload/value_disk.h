@@ -33,7 +33,7 @@ class ValueDisk final : public ValueTier, public std::enable_shared_from_this<Va
  public:
   // Makes a folder in that of the options, removes what killed processes left there, and measures how fast it is.
   // Throws DiskError.
-  [[nodiscard]] static std::shared_ptr<ValueDisk> open(const SessionDisk&);
+  [[nodiscard]] static std::shared_ptr<ValueDisk> open(const DiskOffload&);
 
   [[nodiscard]] DiskTotals totals() const;
 
@@ -59,7 +59,7 @@ class ValueDisk final : public ValueTier, public std::enable_shared_from_this<Va
     std::string error;  // if it has failed
   };
 
-  explicit ValueDisk(const SessionDisk&);
+  explicit ValueDisk(const DiskOffload&);
   // What files take, with some that go at once. Throws DiskError.
   void measure();
 
@@ -79,9 +79,9 @@ class ValueDisk final : public ValueTier, public std::enable_shared_from_this<Va
   void work_on(const std::string& number);
   [[nodiscard]] std::shared_ptr<DiskTransfer> begin_put(c10::Storage);
   void fetch(DiskTransfer&, c10::Storage into);
-  void forget(DiskTransfer&);
+  void evict(DiskTransfer&);
   [[nodiscard]] std::shared_ptr<ValueFile> write_file(const std::string& number, std::span<const std::byte>);
-  void remove_forgotten();
+  void remove_evicted();
 
   ValueFiles files_;
   mutable std::mutex mutex_;  // of all below; not held while a file is touched

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "reprise/store/store.h"
-#include "torch/libtorch/of_thread.h"
+#include "torch/libtorch/per_thread.h"
 #include "torch/memory/arbiter.h"
 #include "torch/offload/value_disk.h"
 
@@ -49,7 +49,7 @@ Spent ValueDisk::write(DiskTransfer& transfer, Lock& lock, const Stamp& since) {
     fail(transfer, outcome.error);
   }
   changed_.notify_all();
-  if (transfer.forgotten) (void)remove(transfer, lock, Stamp::now());
+  if (transfer.evicted) (void)remove(transfer, lock, Stamp::now());
   return outcome.spent;
 }
 
@@ -71,7 +71,7 @@ Spent ValueDisk::read(DiskTransfer& transfer, Lock& lock, const Stamp& since) {
     fail(transfer, outcome.error);
   }
   changed_.notify_all();
-  if (transfer.forgotten) {
+  if (transfer.evicted) {
     leave_memory(transfer);
     (void)remove(transfer, lock, Stamp::now());
   }
@@ -144,14 +144,14 @@ Spent ValueDisk::remove(DiskTransfer& transfer, Lock& lock, const Stamp& since) 
   return spent;
 }
 
-void ValueDisk::forget(DiskTransfer& transfer) {
+void ValueDisk::evict(DiskTransfer& transfer) {
   const double start = thread_microseconds();
   c10::Storage memory;
   bool has_file = false;
   {
     const std::lock_guard lock(mutex_);
     if (transfer.state == State::writing || transfer.state == State::reading) {
-      transfer.forgotten = true;
+      transfer.evicted = true;
       return;
     }
     memory = std::exchange(transfer.memory, c10::Storage());
@@ -172,13 +172,13 @@ void ValueDisk::forget(DiskTransfer& transfer) {
 std::shared_ptr<ValueFile> ValueDisk::write_file(const std::string& number, std::span<const std::byte> contents) {
   auto room = files_.try_reserve(contents.size());
   if (!room) {
-    remove_forgotten();
+    remove_evicted();
     room = files_.reserve(contents.size());
   }
   return files_.write(number, contents, std::move(*room));
 }
 
-void ValueDisk::remove_forgotten() {
+void ValueDisk::remove_evicted() {
   Lock lock(mutex_);
   for (const auto& transfer : transfers_.all()) {
     if (transfer->state == State::to_remove) (void)remove(*transfer, lock, Stamp::now());

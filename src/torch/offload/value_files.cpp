@@ -29,7 +29,7 @@ Bytes ValueFile::settle_after_fork() {
 
 // ---- all files -----------------------------------------------------------------------------------------------------
 
-ValueFiles::ValueFiles(const SessionDisk& options)
+ValueFiles::ValueFiles(const DiskOffload& options)
     : ledger_(options.bytes),
       disk_(std::make_shared<Disk>(options.files ? *options.files : FileSystem::machine(), options.folder)) {}
 

@@ -36,7 +36,7 @@ class ValueFile {
 class ValueFiles {
  public:
   // Makes a folder in that of the options, and removes what killed processes left there. Throws DiskError.
-  explicit ValueFiles(const SessionDisk&);
+  explicit ValueFiles(const DiskOffload&);
 
   [[nodiscard]] Ledger& ledger() { return ledger_; }
 

@@ -1,4 +1,4 @@
-// A tier below the memory of a place: a disk (value_disk.h) below that of the CPU, memory of the host (host_memory.h)
+// A tier below the memory of a device: a disk (value_disk.h) below that of the CPU, memory of the host (host_memory.h)
 // below that of an accelerator. Copies of values go there and come back beside the computation.
 //
 // A put is begun under the arbiter's lock, where nothing waits for files or devices: what it takes beside that is done
@@ -47,7 +47,7 @@ class ValueTier {
   virtual bool settle() = 0;
   // The same, and if there is none, waits for what is to be put next. False: nothing is. Not under the arbiter's lock.
   [[nodiscard]] virtual bool settle_next() = 0;
-  // Until no put and no get needs memory of the place any more. Not under the arbiter's lock.
+  // Until no put and no get needs memory of the device any more. Not under the arbiter's lock.
   virtual void settle_all() = 0;
   // Lets go of what was got ahead of time and nobody has asked for. False: there is none.
   [[nodiscard]] virtual bool give_up_fetched() = 0;

@@ -5,16 +5,16 @@
 #include "reprise/trace/timeline.h"
 #include "torch/memory/meter.h"
 #include "torch/offload/packed_copy.h"
-#include "torch/plans/script_writer.h"
+#include "torch/plans/executable_plan_writer.h"
 
 namespace reprise::internal {
 namespace {
 
 constexpr const char* name_of_packed = "packed";
 
-// At the place that plans are made for.
+// At the device that plans are made for.
 Bytes planned_bytes(const RecordedValue& value) {
-  return value.place == 0 ? value.bytes : 0;
+  return value.device == 0 ? value.bytes : 0;
 }
 
 // The tier of this name in a plan, which may be another program's.
@@ -26,20 +26,20 @@ Id tier_of(const Plan& plan, const std::string& name) {
 
 }  // namespace
 
-Bridge::Bridge(const Period& period, const OfferedTiers& tiers) : chains_(period), other_(period.other) {
-  add_values(period);
-  add_operators(period);
-  add_moments(period);
+Bridge::Bridge(const RecordedPass& pass, const OfferedTiers& tiers) : chains_(pass), other_(pass.other) {
+  add_values(pass);
+  add_operators(pass);
+  add_moments(pass);
   check(trace_);
-  add_takeovers(period);
-  if (tiers.pack) add_packing(period);
-  if (tiers.below) add_tier(period, *tiers.below);
+  add_takeovers(pass);
+  if (tiers.pack) add_packing(pass);
+  if (tiers.below) add_tier(pass, *tiers.below);
   check(trace_);
 }
 
-void Bridge::add_values(const Period& period) {
-  const Recipes& recipes = *period.recipes;
-  const Id last = static_cast<Id>(period.seen.moments.size()) - 1;
+void Bridge::add_values(const RecordedPass& pass) {
+  const Recipes& recipes = *pass.recipes;
+  const Id last = static_cast<Id>(pass.seen.moments.size()) - 1;
   value_of_.assign(recipes.values.size(), -1);
   released_.assign(recipes.values.size(), last);
   for (Id op = 0; op < static_cast<Id>(recipes.operators.size()); ++op) {
@@ -47,11 +47,10 @@ void Bridge::add_values(const Period& period) {
     for (const Output& output : recipes.outputs_of(op)) {
       const RecordedValue& recorded = recipes.values[output.value];
       if (recorded.maker != op || value_of_[output.value] >= 0) continue;
-      const Id made = period.seen.moment_of[op];
+      const Id made = pass.seen.moment_of[op];
       Id released = last;
-      if (static_cast<std::size_t>(output.value) < period.seen.released.size() &&
-          period.seen.released[output.value] >= 0) {
-        released = period.seen.released[output.value];
+      if (static_cast<std::size_t>(output.value) < pass.seen.released.size() && pass.seen.released[output.value] >= 0) {
+        released = pass.seen.released[output.value];
       }
       released_[output.value] = std::max(made, released);
       value_of_[output.value] = static_cast<Id>(trace_.values.size());
@@ -67,8 +66,8 @@ void Bridge::add_values(const Period& period) {
 
 // One for each recorded operator, so that moments stay what they were; those inside a chain have neither outputs nor
 // cost, and the last one has the inputs and the cost of all.
-void Bridge::add_operators(const Period& period) {
-  const Recipes& recipes = *period.recipes;
+void Bridge::add_operators(const RecordedPass& pass) {
+  const Recipes& recipes = *pass.recipes;
   const auto count = recipes.operators.size();
   trace_.operators.resize(count);
   operators_.resize(count);
@@ -78,20 +77,20 @@ void Bridge::add_operators(const Period& period) {
     mine.name = recipes.operators[op].info->name;
     if (const std::string* const module = recipes.operators[op].module) mine.module = *module;
     Operator& last = trace_.operators[chains_.last(op)];
-    last.cost += static_cast<double>(period.costs[op]);
+    last.cost += static_cast<double>(pass.costs[op]);
     for (const Reference& reference : recipes.references_of(op)) {
       if (reference.value == no_value || value_of_[reference.value] < 0) continue;
       // The chain's own values are not values of the trace; those it needs, it needs until its end.
       last.inputs.push_back(value_of_[reference.value]);
     }
-    mine.replayable = !recipes.operators[op].obstacle && !chains_.goes_on(op) &&
+    mine.replayable = !recipes.operators[op].why_not_replayable && !chains_.goes_on(op) &&
                       recipes.operators[chains_.last(op)].choice != Choice::keep;
     if (chains_.goes_on(op)) continue;
     for (const Output& output : recipes.outputs_of(op)) {
       const Id value = value_of_[output.value];
       if (value < 0 || recipes.values[output.value].maker != op) continue;
       mine.outputs.push_back(value);
-      mine.replayable &= !recipes.values[output.value].outlasts;
+      mine.replayable &= !recipes.values[output.value].must_keep_past_inputs;
       trace_.values[value].maker = op;
     }
   }
@@ -103,8 +102,8 @@ void Bridge::add_operators(const Period& period) {
 }
 
 // A written storage goes over to the next version, where nobody needs the one before any more.
-void Bridge::add_takeovers(const Period& period) {
-  const Recipes& recipes = *period.recipes;
+void Bridge::add_takeovers(const RecordedPass& pass) {
+  const Recipes& recipes = *pass.recipes;
   const Timeline timeline(trace_);
   for (Id op = 0; op < static_cast<Id>(recipes.operators.size()); ++op) {
     if (chains_.goes_on(op)) continue;
@@ -115,7 +114,7 @@ void Bridge::add_takeovers(const Period& period) {
       if (before == no_value || value_of_[before] < 0) continue;
       Value& old = trace_.values[value_of_[before]];
       Value& after = trace_.values[value_of_[output.value]];
-      const Id moment = period.seen.moment_of[op];
+      const Id moment = pass.seen.moment_of[op];
       if (old.bytes != after.bytes || timeline.last_needed(value_of_[before]) != moment) continue;
       after.takes_over = value_of_[before];
       old.held->last = std::min(old.held->last, moment);
@@ -123,15 +122,15 @@ void Bridge::add_takeovers(const Period& period) {
   }
 }
 
-void Bridge::add_moments(const Period& period) {
-  const Recipes& recipes = *period.recipes;
-  const Observations& seen = period.seen;
+void Bridge::add_moments(const RecordedPass& pass) {
+  const Recipes& recipes = *pass.recipes;
+  const Observations& seen = pass.seen;
   trace_.moments.resize(seen.moments.size());
   events_.resize(seen.moments.size(), 0);
   auto need = seen.needs.begin();
   for (std::size_t m = 0; m < seen.moments.size(); ++m) {
     Moment& moment = trace_.moments[m];
-    const OtherBytes& other = period.other[m];
+    const OtherBytes& other = pass.other[m];
     moment.other = std::max<Bytes>(0, other.between);
     if (seen.moments[m].op == no_operator) {
       moment.name = seen.event_name(static_cast<Id>(m));
@@ -175,7 +174,7 @@ void Bridge::add_moments(const Period& period) {
 }
 
 // A node of backward that has bytes of its own while it runs, gradients above all, is an operator that only has
-// effects. An event would have them also while values are rebuilt for it, when they are not there yet.
+// effects. An event would have them also while values are recomputed for it, when they are not there yet.
 void Bridge::run_event(Moment& moment, Bytes workspace) {
   Operator node;
   node.name = std::move(moment.name);
@@ -191,9 +190,9 @@ void Bridge::run_event(Moment& moment, Bytes workspace) {
   trace_.operators.push_back(std::move(node));
 }
 
-void Bridge::add_packing(const Period& period) {
-  forms_ = period.seen.forms;
-  forms_.resize(period.recipes->values.size());
+void Bridge::add_packing(const RecordedPass& pass) {
+  forms_ = pass.seen.forms;
+  forms_.resize(pass.recipes->values.size());
   Tier packed;
   packed.name = name_of_packed;
   for (std::size_t v = 0; v < recorded_.size(); ++v) {
@@ -206,8 +205,8 @@ void Bridge::add_packing(const Period& period) {
   if (!packed.entries.empty()) trace_.tiers.push_back(std::move(packed));
 }
 
-// What can be rebuilt, so that a copy that is lost costs time and no gradient.
-void Bridge::add_tier(const Period& period, const TierTerms& terms) {
+// What can be recomputed, so that a copy that is lost costs time and no gradient.
+void Bridge::add_tier(const RecordedPass& pass, const TierTerms& terms) {
   Tier below;
   below.name = terms.name;
   below.capacity = terms.capacity;
@@ -215,7 +214,7 @@ void Bridge::add_tier(const Period& period, const TierTerms& terms) {
   below.duplex = terms.duplex;
   for (std::size_t v = 0; v < recorded_.size(); ++v) {
     const Value& value = trace_.values[v];
-    if (!terms.takes(value.bytes) || period.recipes->values[recorded_[v]].outlasts) continue;
+    if (!terms.takes(value.bytes) || pass.recipes->values[recorded_[v]].must_keep_past_inputs) continue;
     if (!trace_.operators[*value.maker].replayable) continue;
     below.entries.push_back({static_cast<Id>(v), value.bytes, terms.put_cost(value.bytes), terms.get_cost(value.bytes),
                              terms.put_time(value.bytes), terms.get_time(value.bytes)});
@@ -227,16 +226,17 @@ void Bridge::add_tier(const Period& period, const TierTerms& terms) {
 
 // ---- back ----------------------------------------------------------------------------------------------------------
 
-std::shared_ptr<const Script> Bridge::script(const Plan& plan, const Simulation& simulation, double gap) const {
+std::shared_ptr<const ExecutablePlan> Bridge::executable(const Plan& plan, const Simulation& simulation,
+                                                         double gap) const {
   const Id packed = tier_of(plan, name_of_packed), below = tier_of(plan, name_of_below_);
-  auto script = std::make_shared<Script>();
-  script->peak = simulation.peak;
-  script->plain_cost = trace_.total_cost();
-  script->added_cost = simulation.cost - script->plain_cost;
-  script->gap = gap;
-  script->events = events_;
-  script->forms = forms_;
-  ScriptWriter writer(*script, trace_.moment_count(), value_of_.size(), plan.budget);
+  auto executable = std::make_shared<ExecutablePlan>();
+  executable->peak = simulation.peak;
+  executable->plain_cost = trace_.total_cost();
+  executable->added_cost = simulation.cost - executable->plain_cost;
+  executable->gap = gap;
+  executable->events = events_;
+  executable->forms = forms_;
+  ExecutablePlanWriter writer(*executable, trace_.moment_count(), value_of_.size(), plan.budget);
   for (std::size_t i = 0; i < plan.actions.size(); ++i) {
     const Action& action = plan.actions[i];
     if (action.kind != Action::Kind::drop) writer.live(simulation.live[i]);
@@ -251,9 +251,9 @@ std::shared_ptr<const Script> Bridge::script(const Plan& plan, const Simulation&
         if (action.tier == below) put ? writer.put(value) : writer.get(value);
         if (action.tier == below && put) {
           const TierEntry& entry = *plan.tiers[below].find(action.target);
-          ++script->below.puts;
-          script->below.bytes += entry.bytes;
-          script->below.both_ways += entry.put_cost + entry.get_cost + entry.put_time + entry.get_time;
+          ++executable->below.puts;
+          executable->below.bytes += entry.bytes;
+          executable->below.both_ways += entry.put_cost + entry.get_cost + entry.put_time + entry.get_time;
         }
         if (action.tier == packed) put ? writer.pack(value) : writer.unpack(value);
         break;
@@ -261,18 +261,18 @@ std::shared_ptr<const Script> Bridge::script(const Plan& plan, const Simulation&
     }
   }
   writer.finish(recorded_);
-  script->other = script->most_other = other_;
+  executable->other = executable->most_other = other_;
   for (std::size_t m = 0; m < other_.size(); ++m) {
-    script->most_other[m].between += writer.room()[m];
-    script->most_other[m].within += writer.room()[m];
+    executable->most_other[m].between += writer.room()[m];
+    executable->most_other[m].within += writer.room()[m];
   }
   // A value that the plan has for longer than the program is ours from the start.
-  for (const Id value : recorded_) script->owned[value] = writer.first_drop(value) > released_[value];
-  return script;
+  for (const Id value : recorded_) executable->owned[value] = writer.first_drop(value) > released_[value];
+  return executable;
 }
 
-Script::Replay Bridge::replay_of(Id op) const {
-  Script::Replay replay{operators_[op], {}};
+ExecutablePlan::Replay Bridge::replay_of(Id op) const {
+  ExecutablePlan::Replay replay{operators_[op], {}};
   for (const Id value : trace_.operators[op].outputs) replay.outputs.push_back(recorded_[value]);
   return replay;
 }

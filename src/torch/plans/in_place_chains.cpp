@@ -10,8 +10,8 @@ struct Users {
   std::vector<Id> last;
 };
 
-Users users_in(const Period& period) {
-  const Recipes& recipes = *period.recipes;
+Users users_in(const RecordedPass& pass) {
+  const Recipes& recipes = *pass.recipes;
   Users users{std::vector<int>(recipes.values.size(), 0), std::vector<Id>(recipes.values.size(), no_operator)};
   for (Id op = 0; op < static_cast<Id>(recipes.operators.size()); ++op) {
     Id before = no_value;
@@ -22,27 +22,28 @@ Users users_in(const Period& period) {
       users.last[reference.value] = op;
     }
   }
-  for (const Need& need : period.seen.needs) users.count[need.value] += 2;
+  for (const Need& need : pass.seen.needs) users.count[need.value] += 2;
   return users;
 }
 
 }  // namespace
 
 // An operator goes on if all it makes is one value, which a later one writes into and nobody else needs.
-InPlaceChains::InPlaceChains(const Period& period) {
-  const Recipes& recipes = *period.recipes;
+InPlaceChains::InPlaceChains(const RecordedPass& pass) {
+  const Recipes& recipes = *pass.recipes;
   const auto operators = static_cast<Id>(recipes.operators.size());
-  const Users users = users_in(period);
+  const Users users = users_in(pass);
   last_.resize(static_cast<std::size_t>(operators));
   next_.assign(static_cast<std::size_t>(operators), no_operator);
   for (Id op = operators - 1; op >= 0; --op) {
     last_[op] = op;
     const auto outputs = recipes.outputs_of(op);
-    if (outputs.size() != 1 || recipes.operators[op].obstacle) continue;
+    if (outputs.size() != 1 || recipes.operators[op].why_not_replayable) continue;
     const Id value = outputs[0].value;
-    if (users.count[value] != 1 || recipes.values[value].maker != op || recipes.values[value].outlasts) continue;
+    if (users.count[value] != 1 || recipes.values[value].maker != op || recipes.values[value].must_keep_past_inputs)
+      continue;
     const Id next = users.last[value];
-    if (recipes.operators[next].obstacle) continue;
+    if (recipes.operators[next].why_not_replayable) continue;
     for (const Write& write : recipes.writes_of(next)) {
       if (write.before != value || write.access != Access::write) continue;
       last_[op] = last_[next];

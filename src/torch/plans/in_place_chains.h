@@ -1,16 +1,16 @@
-// Chains in place: operators of a period that are replayed together, because each writes into what the one before it
+// Chains in place: operators of a pass that are replayed together, because each writes into what the one before it
 // has made, and nobody else needs that. To the trace they are one operator, the last of them.
 #pragma once
 
 #include <vector>
 
-#include "torch/plans/period.h"
+#include "torch/plans/recorded_pass.h"
 
 namespace reprise::internal {
 
 class InPlaceChains {
  public:
-  explicit InPlaceChains(const Period&);
+  explicit InPlaceChains(const RecordedPass&);
 
   // The last operator of the chain that it is in; itself, if it is in none.
   [[nodiscard]] Id last(Id op) const { return last_[op]; }

@@ -49,11 +49,11 @@ std::filesystem::path file_for(const std::filesystem::path& folder, const Trace&
   return folder / name;
 }
 
-std::filesystem::path advice_file(const std::filesystem::path& folder, Bytes budget) {
-  return folder / (std::to_string(budget) + ".advice.txt");
+std::filesystem::path hints_file(const std::filesystem::path& folder, Bytes budget) {
+  return folder / (std::to_string(budget) + ".hints.txt");
 }
 
-constexpr const char* first_line = "reprise-advice 1";
+constexpr const char* first_line = "reprise-hints 1";
 
 // What is larger is neither written nor read: others may be able to put files into the folder. That is some ten million
 // actions.
@@ -101,10 +101,10 @@ void write_to_folder(const std::filesystem::path& folder, const Trace& trace, co
   write_file(file_for(folder, trace, plan.budget), to_json(plan));
 }
 
-std::vector<Advice::Seen> read_advice(const std::filesystem::path& folder, Bytes budget) {
+std::vector<EvictionHints::Seen> read_advice(const std::filesystem::path& folder, Bytes budget) {
   if (folder.empty()) return {};
   std::error_code ignored;
-  const std::filesystem::path path = advice_file(folder, budget);
+  const std::filesystem::path path = hints_file(folder, budget);
   if (!std::filesystem::exists(path, ignored)) return {};
   std::istringstream file;
   try {
@@ -115,8 +115,8 @@ std::vector<Advice::Seen> read_advice(const std::filesystem::path& folder, Bytes
   file.imbue(std::locale::classic());
   std::string line;
   if (!std::getline(file, line) || line != first_line) return {};
-  std::vector<Advice::Seen> all;
-  for (Advice::Seen seen; file >> seen.likeness >> seen.kept >> seen.saved;) {
+  std::vector<EvictionHints::Seen> all;
+  for (EvictionHints::Seen seen; file >> seen.structural_hash >> seen.kept >> seen.saved;) {
     if (!(seen.kept >= 0 && seen.kept <= seen.saved)) return {};
     all.push_back(seen);
   }
@@ -124,13 +124,14 @@ std::vector<Advice::Seen> read_advice(const std::filesystem::path& folder, Bytes
   return all;
 }
 
-void write_advice(const std::filesystem::path& folder, Bytes budget, const std::vector<Advice::Seen>& all) {
+void write_advice(const std::filesystem::path& folder, Bytes budget, const std::vector<EvictionHints::Seen>& all) {
   if (folder.empty()) return;
   std::ostringstream file;
   file.imbue(std::locale::classic());
   file << first_line << '\n';
-  for (const Advice::Seen& seen : all) file << seen.likeness << ' ' << seen.kept << ' ' << seen.saved << '\n';
-  write_file(advice_file(folder, budget), file.str());
+  for (const EvictionHints::Seen& seen : all)
+    file << seen.structural_hash << ' ' << seen.kept << ' ' << seen.saved << '\n';
+  write_file(hints_file(folder, budget), file.str());
 }
 
 }  // namespace reprise::internal

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "reprise/trace/plan.h"
-#include "torch/plans/advice.h"
+#include "torch/plans/eviction_hints.h"
 
 namespace reprise::internal {
 
@@ -22,8 +22,8 @@ void require_plan_folder(const std::filesystem::path& folder);
 // Does nothing without a folder. A file appears whole or not at all. Throws Error if it cannot be written.
 void write_to_folder(const std::filesystem::path& folder, const Trace&, const Plan&);
 
-// The same for advice, which is there before there is a trace. Nothing is read from a file that makes no sense.
-[[nodiscard]] std::vector<Advice::Seen> read_advice(const std::filesystem::path& folder, Bytes budget);
-void write_advice(const std::filesystem::path& folder, Bytes budget, const std::vector<Advice::Seen>&);
+// The same for hints, which is there before there is a trace. Nothing is read from a file that makes no sense.
+[[nodiscard]] std::vector<EvictionHints::Seen> read_advice(const std::filesystem::path& folder, Bytes budget);
+void write_advice(const std::filesystem::path& folder, Bytes budget, const std::vector<EvictionHints::Seen>&);
 
 }  // namespace reprise::internal

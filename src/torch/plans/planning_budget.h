@@ -1,7 +1,7 @@
 // What planning may cost: a share of the CPU time that steps have taken so far, and never more than it can be expected
 // to save. Under the arbiter's lock.
 //
-// A plan of a period saves the difference between what rebuilding values (replaying and packing) takes in a step under
+// A plan of a pass saves the difference between what recomputing values (replaying and packing) takes in a step under
 // the online policy and in one that follows the plan, both measured, in as many steps as there will be: as many as
 // there were. Before there is a plan, the share that plans have saved in this session is taken for granted, or else a
 // third.
@@ -14,7 +14,7 @@
 
 #include <chrono>
 
-#include "torch/plans/period.h"
+#include "torch/plans/recorded_pass.h"
 
 namespace reprise::internal {
 
@@ -27,21 +27,21 @@ class PlanningBudget {
   void renew_credit() { from_credit_ = 0; }
   // A step has taken so long, all in all.
   void trained(double seconds);
-  // A step has gone through the period, and rebuilding values took so long.
-  void went_through(Period&, double rebuilding_seconds, bool with_plan, Bytes budget);
+  // A step has gone through the pass, and recomputing values took so long.
+  void went_through(RecordedPass&, double recomputing_seconds, bool with_plan, Bytes budget);
 
-  // CPU seconds that planning of the period may take now, if it is the last of so many in a row that were new. Zero: it
+  // CPU seconds that planning of the pass may take now, if it is the last of so many in a row that were new. Zero: it
   // is not worth it.
-  [[nodiscard]] double allows(const Period&, int new_in_a_row = 1) const;
+  [[nodiscard]] double allows(const RecordedPass&, int new_in_a_row = 1) const;
   // Planning will take at most so long; and then it was not done, or has taken so long.
   void reserve(double seconds) { reserved_ += seconds; }
   void not_done(double reserved) { reserved_ -= reserved; }
-  void done(Period&, double reserved, double seconds);
+  void done(RecordedPass&, double reserved, double seconds);
   // A plan was made that a step could not do without, whatever it costs.
   void paid(double seconds) { spent_ += seconds; }
 
-  // Whether a longer search for a plan of the period is worth it, though nothing has changed.
-  [[nodiscard]] bool allows_more(const Period&) const;
+  // Whether a longer search for a plan of the pass is worth it, though nothing has changed.
+  [[nodiscard]] bool allows_more(const RecordedPass&) const;
   [[nodiscard]] bool unlimited() const;
   [[nodiscard]] bool none() const { return share_ <= 0 || most_ <= 0; }
 
@@ -50,7 +50,7 @@ class PlanningBudget {
   [[nodiscard]] double saved() const { return saved_; }
 
  private:
-  [[nodiscard]] double saves_per_step(const Period&) const;
+  [[nodiscard]] double saves_per_step(const RecordedPass&) const;
   [[nodiscard]] double credit() const;
   [[nodiscard]] double credit_left() const;
 

@@ -37,20 +37,20 @@ std::string pinned(const std::vector<BudgetError::Pinned>& all) {
 
 std::string sentence(const BudgetError::Facts& facts) {
   if (!facts.refused.empty()) {
-    return "[budget] the allocator of " + printable(facts.place) + " refuses " + exact(facts.requested) +
+    return "[budget] the allocator of " + printable(facts.device) + " refuses " + exact(facts.requested) +
            " that fit the budget of " + exact(facts.budget) + ", with " + std::to_string(facts.live) +
-           " live and nothing left to forget. Leave the device more room than the budget. It says: " +
+           " live and nothing left to evict. Leave the device more room than the budget. It says: " +
            printable(facts.refused);
   }
-  const bool cpu_alone = facts.place == "cpu" && facts.cpu_alone;
+  const bool cpu_alone = facts.device == "cpu" && facts.cpu_alone;
   std::string text = "[budget] " + exact(facts.live + facts.requested) + " are needed (" + std::to_string(facts.live) +
-                     " live and not forgettable + " + std::to_string(facts.requested) + " requested)" +
-                     (cpu_alone ? "" : " on " + printable(facts.place)) +
+                     " live and not evictable + " + std::to_string(facts.requested) + " requested)" +
+                     (cpu_alone ? "" : " on " + printable(facts.device)) +
                      (facts.where.empty() ? "" : " in " + printable(facts.where)) + ", the budget is " +
                      exact(facts.budget) + pinned(facts.pinned);
   if (facts.kept_by_policy > 0) {
     text += "; the policy contradicts the budget by " + exact(facts.live + facts.requested - facts.budget) +
-            ": it keeps " + exact(facts.kept_by_policy) + " that could be forgotten";
+            ": it keeps " + exact(facts.kept_by_policy) + " that could be evicted";
   }
   if (facts.smallest_feasible) {
     text += "; the smallest budget with a proven plan is " + exact(*facts.smallest_feasible);
@@ -72,8 +72,7 @@ std::string sentence(const BudgetError::Facts& facts) {
 std::string sentence(const MismatchError::Facts& facts) {
   if (!facts.draws.empty()) {
     return "[replay] a value of " + operator_at(facts.op, facts.operator_index) +
-           " was forgotten, and replaying the operator does not draw the same random numbers: " +
-           printable(facts.draws) +
+           " was evicted, and replaying the operator does not draw the same random numbers: " + printable(facts.draws) +
            ". The gradients of this step are not complete: zero them and repeat the step. What the operator makes is "
            "kept from now on";
   }
@@ -83,7 +82,7 @@ std::string sentence(const MismatchError::Facts& facts) {
             std::to_string(facts.block) + ", counted from 0)";
   }
   return "[verify] value " + std::to_string(facts.value) + " of " + operator_at(facts.op, facts.operator_index) +
-         " was forgotten, and replaying the operator does not give the same bits" + where +
+         " was evicted, and replaying the operator does not give the same bits" + where +
          ". Either it depends on something that is not among its inputs, or an input or the value itself was written "
          "through a raw pointer; after such a write, call session.touched(tensor). The gradients of this step are not "
          "complete: zero them and repeat the step. The value is kept from now on";
@@ -95,19 +94,20 @@ std::string sentence(const ChangedInputError::Facts& facts) {
   if (facts.no_room) {
     return "[replay] " + argument + " of " + operator_at(facts.op, facts.operator_index) +
            " was overwritten by the program, and there was no room for a copy of what it held before, so that a "
-           "forgotten value cannot be rebuilt from it. Raise the budget, or write to it only after the backward pass "
+           "evicted value cannot be recomputed from it. Raise the budget, or write to it only after the backward pass "
            "that "
            "needs it";
   }
   if (facts.freed) {
     return "[replay] " + argument + " of " + operator_at(facts.op, facts.operator_index) +
            " was freed by the program, which resized its storage, and does not have the same contents again, so that a "
-           "forgotten value cannot be rebuilt from it. Bring it back before the backward pass that needs it, or free "
+           "evicted value cannot be recomputed from it. Bring it back before the backward pass that needs it, or free "
            "it only after that";
   }
   return "[replay] " + argument + " of " + operator_at(facts.op, facts.operator_index) +
          " was written while nobody recorded: by another thread, between steps, or after the function that is "
-         "checkpointed had returned. So a forgotten value cannot be rebuilt from it. Write to it inside of the step or "
+         "checkpointed had returned. So an evicted value cannot be recomputed from it. Write to it inside of the step "
+         "or "
          "the function, on its thread, or only after the backward pass that needs it";
 }
 

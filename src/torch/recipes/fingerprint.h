@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "torch/libtorch/view.h"
+#include "torch/libtorch/tensor_view.h"
 
 namespace reprise::internal {
 

@@ -7,8 +7,8 @@
 namespace reprise::internal {
 
 void Observations::add_event(const char* name, std::uint64_t hash) {
-  const auto place = std::ranges::lower_bound(names, hash, {}, &EventName::hash);
-  if (place == names.end() || place->hash != hash) names.insert(place, {hash, name});
+  const auto device = std::ranges::lower_bound(names, hash, {}, &EventName::hash);
+  if (device == names.end() || device->hash != hash) names.insert(device, {hash, name});
 }
 
 std::string_view Observations::event_name(Id moment) const {

@@ -1,4 +1,4 @@
-// What was seen while a period ran: its moments, their costs, and the other bytes. The bridge makes a trace of it.
+// What was seen while a pass ran: its moments, their costs, and the other bytes. The bridge makes a trace of it.
 #pragma once
 
 #include <cstdint>

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "reprise/trace/error.h"
-#include "torch/libtorch/running_libtorch.h"
-#include "torch/recipes/operators.h"
+#include "torch/libtorch/version_check.h"
+#include "torch/recipes/operator_table.h"
 
 namespace reprise::policy {
 namespace {
@@ -99,7 +99,7 @@ void check_operator(const std::string& name) {
   }
   throw BadOption(what + (composed ? "it is composed of other operators, which are recorded in its place. Name these: "
                                      "the trace of a session has their names"
-                                   : "it makes no values that could be kept, forgotten or packed"));
+                                   : "it makes no values that could be kept, evicted or packed"));
 }
 
 }  // namespace
@@ -124,35 +124,35 @@ Policy by_names(const std::vector<std::pair<std::string, Choice>>& rules, Policy
     for (const auto& [prefix, choice] : modules) {
       if (!op.module.empty() && op.module.starts_with(prefix)) return choice;
     }
-    return otherwise ? otherwise(op) : Choice::decide;
+    return otherwise ? otherwise(op) : Choice::automatic;
   };
 }
 
 Policy keep_products() {
-  return [](const PolicyOperator& op) { return is_product(op) ? Choice::keep : Choice::decide; };
+  return [](const PolicyOperator& op) { return is_product(op) ? Choice::keep : Choice::automatic; };
 }
 
 Policy pack_random() {
-  return [](const PolicyOperator& op) { return op.random ? Choice::pack : Choice::decide; };
+  return [](const PolicyOperator& op) { return op.random ? Choice::pack : Choice::automatic; };
 }
 
-Policy forget_cheap(double seconds_per_mebibyte) {
+Policy evict_cheap(double seconds_per_mebibyte) {
   if (!(seconds_per_mebibyte >= 0)) {
-    throw BadOption("[session] policy forget_cheap: " + std::to_string(seconds_per_mebibyte) +
+    throw BadOption("[session] policy evict_cheap: " + std::to_string(seconds_per_mebibyte) +
                     " seconds per mebibyte: it must not be negative");
   }
   return [=](const PolicyOperator& op) {
     const double mebibytes = static_cast<double>(op.bytes) / (1 << 20);
-    return op.seconds && *op.seconds < seconds_per_mebibyte * mebibytes ? Choice::forget : Choice::decide;
+    return op.seconds && *op.seconds < seconds_per_mebibyte * mebibytes ? Choice::evict : Choice::automatic;
   };
 }
 
 Policy first_of(std::vector<Policy> policies) {
   return [all = std::move(policies)](const PolicyOperator& op) {
     for (const Policy& one : all) {
-      if (const Choice choice = one(op); choice != Choice::decide) return choice;
+      if (const Choice choice = one(op); choice != Choice::automatic) return choice;
     }
-    return Choice::decide;
+    return Choice::automatic;
   };
 }
 

@@ -96,7 +96,7 @@ std::uint64_t Recipes::fingerprint_of(Id op) const {
     hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x9e3779b97f4a7c15u;
     hash ^= hash >> 29;
   };
-  add(operators[op].obstacle != nullptr);
+  add(operators[op].why_not_replayable != nullptr);
   for (const Reference& reference : references_of(op)) add(reference.value);
   for (const Output& output : outputs_of(op)) {
     add(output.value);
@@ -105,18 +105,19 @@ std::uint64_t Recipes::fingerprint_of(Id op) const {
   return hash;
 }
 
-Likeness Recipes::likeness_of(const OperatorInfo& info, std::uint32_t first_reference) const {
+StructuralHash Recipes::structural_hash_of(const OperatorInfo& info, std::uint32_t first_reference) const {
   constexpr std::uint32_t from_outside = 1;
-  Likeness likeness;
-  likeness.fill(info.name_hash);
+  StructuralHash structural_hash;
+  structural_hash.fill(info.name_hash);
   for (std::size_t i = first_reference; i < references.size(); ++i) {
     const Id value = references[i].value;
     const Id maker = value == no_value ? no_operator : values[value].maker;
-    for (std::size_t k = 1; k < likeness.size(); ++k) {
-      likeness[k] = mixed(likeness[k], maker == no_operator ? from_outside : operators[maker].likeness[k - 1]);
+    for (std::size_t k = 1; k < structural_hash.size(); ++k) {
+      structural_hash[k] =
+          mixed(structural_hash[k], maker == no_operator ? from_outside : operators[maker].structural_hash[k - 1]);
     }
   }
-  return likeness;
+  return structural_hash;
 }
 
 std::optional<c10::Device> Recipes::accelerator_of(std::uint32_t first_reference) const {
@@ -127,8 +128,8 @@ std::optional<c10::Device> Recipes::accelerator_of_operator(Id op) const {
   return first_accelerator(references_of(op));
 }
 
-void Recipes::obstruct(Id op, const char* why) {
-  operators[op].obstacle = why;
+void Recipes::mark_not_replayable(Id op, const char* why) {
+  operators[op].why_not_replayable = why;
   for (const Output& output : outputs_of(op)) values[output.value].maker = no_operator;
 }
 
@@ -171,7 +172,7 @@ bool same_constant(const c10::IValue& a, const c10::IValue& b) {
   if (a.isComplexDouble()) {
     return b.isComplexDouble() && a.toComplexDouble() == b.toComplexDouble();
   }
-  if (a.isGenerator()) return b.isGenerator();  // its state is part of the period, not of the recipe
+  if (a.isGenerator()) return b.isGenerator();  // its state is part of the pass, not of the recipe
   return a.is(b);
 }
 

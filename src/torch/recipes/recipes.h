@@ -1,7 +1,7 @@
-// Recipes: the operators of one period, each with references to values instead of tensors.
+// Recipes: the operators of one pass, each with references to values instead of tensors.
 //
-// A period goes from the first operator to the end of backward, when nothing that autograd saved is pending any more.
-// Its recipes are written once, in arenas that only grow. When a later period runs the same operators on the same
+// A pass goes from the first operator to the end of backward, when nothing that autograd saved is pending any more.
+// Its recipes are written once, in arenas that only grow. When a later pass runs the same operators on the same
 // geometry, it follows the same recipes instead of writing new ones; where it leaves them, it takes a copy of what came
 // before and goes on from there.
 #pragma once
@@ -18,8 +18,8 @@
 
 #include "reprise/torch/policy.h"
 #include "reprise/trace/trace.h"
-#include "torch/libtorch/view.h"
-#include "torch/recipes/operators.h"
+#include "torch/libtorch/tensor_view.h"
+#include "torch/recipes/operator_table.h"
 #include "torch/recipes/settings.h"
 
 namespace reprise::internal {
@@ -27,9 +27,9 @@ namespace reprise::internal {
 inline constexpr Id no_value = -1;
 inline constexpr Id no_operator = -1;
 
-// One of the places of a session, in their order; or memory that none of them counts.
-using PlaceIndex = std::uint8_t;
-inline constexpr PlaceIndex nowhere = 255;
+// One of the devices of a session, in their order; or memory that none of them counts.
+using DeviceOrdinal = std::uint8_t;
+inline constexpr DeviceOrdinal untracked = 255;
 
 struct Reference {
   Id value = no_value;  // none: an undefined tensor, or one that is overwritten and needs no old contents
@@ -71,9 +71,9 @@ struct Marks {
   std::uint32_t arguments = 0, constants = 0, references = 0, writes = 0, outputs = 0;
 };
 
-// What an operator is like, wherever in a period it is and whatever its sizes: hashes of its name alone, of its name
+// What an operator is like, wherever in a pass it is and whatever its sizes: hashes of its name alone, of its name
 // and those of the operators that made what it reads, and so on. The same in every process.
-using Likeness = std::array<std::uint32_t, 4>;
+using StructuralHash = std::array<std::uint32_t, 4>;
 
 struct Recipe {
   const OperatorInfo* info = nullptr;
@@ -81,19 +81,21 @@ struct Recipe {
   bool grad_mode = true;
   at::ScalarType default_type = at::kFloat;  // of factories and of whole numbers that become fractions
   Settings settings = {};                    // that it ran with
-  const char* obstacle = nullptr;            // why it cannot be replayed; nullptr: it can
-  Choice choice = Choice::decide;            // the policy's
+  const char* why_not_replayable = nullptr;  // why it cannot be replayed; nullptr: it can
+  Choice choice = Choice::automatic;         // the policy's
   const std::string* module = nullptr;       // whose parameter it reads; nullptr: none, or nobody told
-  Likeness likeness = {};
+  StructuralHash structural_hash = {};
 };
 
 struct RecordedValue {
-  Bytes bytes = 0;         // as the meter counts them
-  Id maker = no_operator;  // none: it came from outside, or cannot be rebuilt; then it is held while it may be needed
-  bool verified = false;   // rebuilt once and found to be the same bits
+  Bytes bytes = 0;  // as the meter counts them
+  Id maker =
+      no_operator;        // none: it came from outside, or cannot be recomputed; then it is held while it may be needed
+  bool verified = false;  // recomputed once and found to be the same bits
   bool unwritten = false;  // has bytes that nobody wrote: there is nothing to compare
-  bool outlasts = false;   // what it is made of goes away while the program still has it: it is kept, not rebuilt
-  PlaceIndex place = 0;    // that counts its bytes
+  bool must_keep_past_inputs =
+      false;                 // what it is made of goes away while the program still has it: it is kept, not recomputed
+  DeviceOrdinal device = 0;  // that counts its bytes
 };
 
 // A record of arenas: everything but `values` is in order of the operators.
@@ -134,12 +136,12 @@ struct Recipes {
   // Which operator it is, of which values, and what it makes: the same in a copy of the process, if nothing differs.
   [[nodiscard]] std::uint64_t fingerprint_of(Id op) const;
   // Of an operator that reads the references from `first_reference` on, the last that were added.
-  [[nodiscard]] Likeness likeness_of(const OperatorInfo&, std::uint32_t first_reference) const;
+  [[nodiscard]] StructuralHash structural_hash_of(const OperatorInfo&, std::uint32_t first_reference) const;
   // The same: the accelerator of the first that is on one; none: the CPU has all of them.
   [[nodiscard]] std::optional<c10::Device> accelerator_of(std::uint32_t first_reference) const;
   [[nodiscard]] std::optional<c10::Device> accelerator_of_operator(Id op) const;
   // The operator is not to be replayed, for this reason: what it makes has no maker.
-  void obstruct(Id op, const char* why);
+  void mark_not_replayable(Id op, const char* why);
 
   // Nothing will be added: takes no more memory than it needs.
   void shrink();

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "torch/libtorch/libtorch.h"
-#include "torch/libtorch/view.h"
+#include "torch/libtorch/tensor_view.h"
 #include "torch/recipes/fingerprint.h"
 #include "torch/recipes/recipes.h"
 
@@ -37,7 +37,7 @@ struct SavedTensor {
   std::uint32_t expected_version = 0;
   Id value = no_value;        // none: it waits for the operator in which it was saved to end, or belongs to nobody
   c10::Storage waiting;       // while it does
-  Fingerprint fingerprint;    // of what was forgotten; empty: nothing to compare with
+  Fingerprint fingerprint;    // of what was evicted; empty: nothing to compare with
   std::exception_ptr unread;  // what was thrown when it was to be taken: the device had failed by then
   int attached_in = 0;        // how many passes of backward had ended by then
   Original original;

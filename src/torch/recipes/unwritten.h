@@ -2,8 +2,9 @@
 //
 // Some kernels fill only a part of what they return, because nobody reads the rest: CTC beyond the length of each
 // sequence, the workspace of a recurrent layer. A replay finds other bytes there, and gradients are the same. So values
-// with such bytes are not compared. Those of LibTorch are in a table, unwritten.inc, which scripts/unwritten.py writes
-// after a sweep over all operators. Those of others are found when a rebuilt value differs (unwritten_bytes.h).
+// with such bytes are not compared. Those of LibTorch are in a table, unwritten.inc, which executables/unwritten.py
+// writes after a sweep over all operators. Those of others are found when a recomputed value differs
+// (unwritten_bytes.h).
 //
 // That is not the same as computing with what is found in memory, which a few kernels do (linalg_lstsq: the order of
 // pivots). Their results cannot be replayed.

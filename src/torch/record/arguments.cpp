@@ -11,7 +11,7 @@ bool covers_storage(const at::Tensor& tensor) {
 class ArgumentWriter {
  public:
   ArgumentWriter(Recording& recording, Recipe& recipe)
-      : recording_(recording), recipes_(recording.course().own()), recipe_(recipe) {}
+      : recording_(recording), recipes_(recording.cursor().own()), recipe_(recipe) {}
 
   void write(c10::ArrayRef<const c10::IValue> inputs) {
     training_ = recipe_.info->is_training(inputs);
@@ -27,7 +27,7 @@ class ArgumentWriter {
       recipes_.constants.push_back(input);
     } else if (input.isTensor() && !libtorch::is_plain(input.toTensor())) {
       argument.kind = Argument::Kind::unknown;
-      recipe_.obstacle = "an argument is not a plain tensor on a device that is counted";
+      recipe_.why_not_replayable = "an argument is not a plain tensor on a device that is counted";
     } else {
       argument.kind = input.isTensor()       ? Argument::Kind::tensor
                       : input.isTensorList() ? Argument::Kind::tensors
@@ -53,7 +53,7 @@ class ArgumentWriter {
     if (!tensor.defined()) return result;
     result.defined = true;
     if (!libtorch::is_plain(tensor)) {
-      recipe_.obstacle = "an argument is not a plain tensor on a device that is counted";
+      recipe_.why_not_replayable = "an argument is not a plain tensor on a device that is counted";
       result.plain = false;
       return result;
     }
@@ -67,8 +67,8 @@ class ArgumentWriter {
       values().use(value);
     }
     if (access != Access::read) {
-      if (access == Access::write && !values().rebuildable(value)) {
-        recipe_.obstacle = "it changes a tensor from outside in place";
+      if (access == Access::write && !values().recomputable(value)) {
+        recipe_.why_not_replayable = "it changes a tensor from outside in place";
       }
       if (access == Access::overwrite) overwritten_.push_back(storage);
       recipes_.writes.push_back({static_cast<std::int16_t>(index), static_cast<std::int16_t>(element), access, value,
@@ -82,9 +82,10 @@ class ArgumentWriter {
   void find_overwritten_inputs() {
     for (c10::StorageImpl* const storage : overwritten_) {
       const Id before = values().bindings().find(storage);
-      if (before == no_value || values().rebuildable(before)) continue;
+      if (before == no_value || values().recomputable(before)) continue;
       for (std::size_t i = recipe_.start.references; i < recipes_.references.size(); ++i) {
-        if (recipes_.references[i].value == before) recipe_.obstacle = "it changes a tensor from outside in place";
+        if (recipes_.references[i].value == before)
+          recipe_.why_not_replayable = "it changes a tensor from outside in place";
       }
     }
   }

@@ -30,7 +30,7 @@ class ArgumentMatcher {
       recording_.adopt_from_outside(value, *tensor);
       if (saved_before != no_value) recording_.follow_writes(saved_before, value);
     }
-    for (const auto& [index, input] : changed_) recording_.course().change_constant(index, *input);
+    for (const auto& [index, input] : changed_) recording_.cursor().change_constant(index, *input);
   }
 
  private:
@@ -85,9 +85,9 @@ class ArgumentMatcher {
     // A value from outside that is met for the first time; it may have been saved before any operator used it.
     if (recipes_.values[expected].maker != no_operator) return false;
     const Values& values = recording_.values();
-    if (static_cast<std::size_t>(expected) < values.size() && values.standing(expected) != Standing::unmet)
+    if (static_cast<std::size_t>(expected) < values.size() && values.availability(expected) != Availability::not_seen)
       return false;
-    if (value != no_value && recording_.course().in_recipes(value)) return false;
+    if (value != no_value && recording_.cursor().in_recipes(value)) return false;
     for (const auto& [other, met] : met_) {
       if ((other == expected) != (libtorch::storage_of(*met) == storage)) return false;
       if (other == expected) return true;
@@ -106,68 +106,69 @@ class ArgumentMatcher {
 };
 
 // Whether the next operator of these recipes is this one; then the recording follows them, which may be another
-// period's.
-bool accepts(Recording& recording, const Recipes& recipes, const std::shared_ptr<Period>& another,
+// pass's.
+bool accepts(Recording& recording, const Recipes& recipes, const std::shared_ptr<RecordedPass>& another,
              const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
-  ArgumentMatcher matcher(recording, recipes, recording.course().next());
+  ArgumentMatcher matcher(recording, recipes, recording.cursor().next());
   if (!matcher.matches(info, inputs)) return false;
   if (another) recording.change_to(another);
   matcher.accept();
   return true;
 }
 
-// Tries the other periods that began like this one.
+// Tries the other passes that began like this one.
 bool finds_alternative(Recording& recording, const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
-  const Course& course = recording.course();
-  const std::shared_ptr<Period> from = recording.period();
-  if (!from || recording.journal().moment() != course.next()) return false;
-  if (course.values() != course.recipes().values.size()) return false;
+  const RecipeCursor& cursor = recording.cursor();
+  const std::shared_ptr<RecordedPass> from = recording.pass();
+  if (!from || recording.journal().moment() != cursor.next()) return false;
+  if (cursor.values() != cursor.recipes().values.size()) return false;
   for (const auto& [other, common] : from->common) {
-    const auto period = other.lock();
-    if (period && common >= course.next() && accepts(recording, *period->recipes, period, info, inputs)) return true;
+    const auto pass = other.lock();
+    if (pass && common >= cursor.next() && accepts(recording, *pass->recipes, pass, info, inputs)) return true;
   }
   return false;
 }
 
-std::string name_of_next(const Course& course) {
-  return course.complete() ? "the end of the forward pass" : course.recipes().operators[course.next()].info->name;
+std::string name_of_next(const RecipeCursor& cursor) {
+  return cursor.complete() ? "the end of the forward pass" : cursor.recipes().operators[cursor.next()].info->name;
 }
 
 }  // namespace
 
 bool follow(Recording& recording, const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
-  const Course& course = recording.course();
-  if (!accepts(recording, course.recipes(), nullptr, info, inputs) && !finds_alternative(recording, info, inputs)) {
-    const std::string expected = name_of_next(course);
-    diverge(recording, "operator " + std::to_string(course.next()) + " was " + expected + " and is " + info.name +
+  const RecipeCursor& cursor = recording.cursor();
+  if (!accepts(recording, cursor.recipes(), nullptr, info, inputs) && !finds_alternative(recording, info, inputs)) {
+    const std::string expected = name_of_next(cursor);
+    diverge(recording, "operator " + std::to_string(cursor.next()) + " was " + expected + " and is " + info.name +
                            (expected == info.name ? " with other arguments" : ""));
     return false;
   }
-  for (const Reference& reference : course.recipes().references_of(course.next())) {
+  for (const Reference& reference : cursor.recipes().references_of(cursor.next())) {
     if (reference.value != no_value) recording.values().use(reference.value);
   }
   return true;
 }
 
 void diverge(Recording& recording, const std::string& why, std::optional<std::size_t> outputs) {
-  Course& course = recording.course();
+  RecipeCursor& cursor = recording.cursor();
   Values& values = recording.values();
   Journal& journal = recording.journal();
-  const bool in_step = !recording.rules().of_site();  // calls of a site may differ
-  if (in_step && (course.next() > 0 || recording.expected())) recording.rules().counters().diverged(why);
+  const bool in_step = !recording.context().of_site();  // calls of a site may differ
+  if (in_step && (cursor.next() > 0 || recording.expected())) recording.context().counters().diverged(why);
   recording.drop_plan();
-  if (!course.following()) return;
-  const std::size_t known = course.recipes().values.size();
-  const std::size_t in_common = course.leave(outputs);
+  if (!cursor.following()) return;
+  const std::size_t known = cursor.recipes().values.size();
+  const std::size_t in_common = cursor.leave(outputs);
   values.renumber(known, in_common);
-  journal.operators(course.recipes().operators.size());
-  const std::shared_ptr<Period> left = recording.leave_period();
+  journal.operators(cursor.recipes().operators.size());
+  const std::shared_ptr<RecordedPass> left = recording.leave_pass();
   if (left && journal.lost_count()) {
     left->record_anew = true;
   } else if (left && journal.plannable()) {
-    journal.take_over(*left, in_common, values.size(),
-                      [&](Id value) { return values.standing(value) != Standing::unmet && values.rebuildable(value); });
-    const auto device = recording.rules().accelerator();
+    journal.take_over(*left, in_common, values.size(), [&](Id value) {
+      return values.availability(value) != Availability::not_seen && values.recomputable(value);
+    });
+    const auto device = recording.context().accelerator();
     if (device && !journal.late()) journal.measure_late(*device);
   }
 }

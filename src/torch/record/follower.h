@@ -1,5 +1,5 @@
 // The follower: matches the operators of a step against recipes that are known. Where they no longer match it looks for
-// another period that began in the same way, and else leaves them: the step diverges, and writes its own from there.
+// another pass that began in the same way, and else leaves them: the step diverges, and writes its own from there.
 //
 // Under the arbiter's lock.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace reprise::internal {
 
-// The operator that is about to run is the next one of the recipes that are followed; or of another period's, which are
+// The operator that is about to run is the next one of the recipes that are followed; or of another pass's, which are
 // followed from now on. False: of none, and the recording has diverged.
 [[nodiscard]] bool follow(Recording&, const OperatorInfo&, c10::ArrayRef<const c10::IValue> inputs);
 

@@ -33,8 +33,8 @@ const at::Tensor& tensor_at(c10::ArrayRef<const c10::IValue> inputs, const Write
 
 OperatorCall::OperatorCall(std::shared_ptr<Recording> recording, const OperatorInfo& info,
                            c10::ArrayRef<const c10::IValue> inputs)
-    : recording_(std::move(recording)), r_(*recording_), op_(r_.course().next()) {
-  if (!r_.course().following() || !follow(r_, info, inputs)) record(info, inputs);
+    : recording_(std::move(recording)), r_(*recording_), op_(r_.cursor().next()) {
+  if (!r_.cursor().following() || !follow(r_, info, inputs)) record(info, inputs);
   if (info.writes || info.batch_norm) begin_writing(inputs);
   r_.begin_operator(op_);
   r_.call(this);
@@ -47,23 +47,23 @@ OperatorCall::~OperatorCall() {
 void OperatorCall::record(const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
   Recipe recipe;
   recipe.info = &info;
-  recipe.start = r_.course().recipes().marks();
-  recipe.obstacle = info.obstacle;
+  recipe.start = r_.cursor().recipes().marks();
+  recipe.why_not_replayable = info.why_not_replayable;
   recipe.grad_mode = at::GradMode::is_enabled();
   recipe.default_type = libtorch::default_type();
   recipe.settings = Settings::now();
   write_arguments(r_, recipe, inputs);
-  const bool on_accelerator = r_.course().recipes().accelerator_of(recipe.start.references).has_value();
-  if (!recipe.obstacle) recipe.obstacle = r_.rules().distrusted(info, op_, on_accelerator);
-  recipe.module = r_.rules().module_of(inputs);
-  recipe.likeness = r_.course().recipes().likeness_of(info, recipe.start.references);
-  r_.course().add_operator(recipe);
+  const bool on_accelerator = r_.cursor().recipes().accelerator_of(recipe.start.references).has_value();
+  if (!recipe.why_not_replayable) recipe.why_not_replayable = r_.context().why_inexact(info, op_, on_accelerator);
+  recipe.module = r_.context().module_of(inputs);
+  recipe.structural_hash = r_.cursor().recipes().structural_hash_of(info, recipe.start.references);
+  r_.cursor().add_operator(recipe);
   r_.journal().operators(static_cast<std::size_t>(op_) + 1);
 }
 
 // What was there was copied where recipes need it, see writes.h.
 void OperatorCall::begin_writing(c10::ArrayRef<const c10::IValue> inputs) {
-  const auto writes = r_.course().recipes().writes_of(op_);
+  const auto writes = r_.cursor().recipes().writes_of(op_);
   for (std::size_t i = 0; i < writes.size(); ++i) {
     c10::StorageImpl* const storage = libtorch::storage_of(tensor_at(inputs, writes[i]));
     const bool again = std::any_of(writings_.begin(), writings_.end(), [&](const Writing& other) {
@@ -79,7 +79,7 @@ void OperatorCall::start_clock(bool of_cpu) {
   cpu_clock_ = of_cpu;
   start_ = microseconds(of_cpu);
   LateCosts* const late = r_.journal().late();
-  told_later_ = late && late->begin(r_.journal().moment() - 1, r_.course().recipes(), op_);
+  told_later_ = late && late->begin(r_.journal().moment() - 1, r_.cursor().recipes(), op_);
 }
 
 // ---- while it runs -------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ void OperatorCall::end(const at::RecordFunction& call) {
     fail();
   } else {
     take_results(call);
-    if (r_.rules().has_policy()) {
+    if (r_.context().has_policy()) {
       lock.reset();
       ask_policy(call);
       lock.emplace();
@@ -112,7 +112,7 @@ void OperatorCall::end(const at::RecordFunction& call) {
   }
   for (Writing& writing : writings_) Arbiter::discard(std::move(writing.storage));
   writings_.clear();
-  r_.course().advance();
+  r_.cursor().advance();
   bind_waiting(failed);
   r_.call(nullptr);
   r_.journal().end_operator();
@@ -120,8 +120,8 @@ void OperatorCall::end(const at::RecordFunction& call) {
 
 void OperatorCall::note_cost() {
   Journal& journal = r_.journal();
-  if (journal.measuring() && !(told_later_ && r_.course().following())) {
-    journal.cost(op_, static_cast<float>(microseconds(cpu_clock_) - start_), r_.course().following());
+  if (journal.measuring() && !(told_later_ && r_.cursor().following())) {
+    journal.cost(op_, static_cast<float>(microseconds(cpu_clock_) - start_), r_.cursor().following());
   }
   const float cost = journal.cost_of(op_);
   journal.advance(cost);
@@ -131,14 +131,14 @@ void OperatorCall::note_cost() {
 void OperatorCall::take_results(const at::RecordFunction& call) {
   if (const char* const why = cannot_be_drawn_again()) give_up("random numbers that no tape has", why);
   if (obstruction_) give_up("what cannot be replayed", obstruction_);
-  if (!drawn_.tape().empty()) r_.course().tape(op_, drawn_.take_tape());
+  if (!drawn_.tape().empty()) r_.cursor().tape(op_, drawn_.take_tape());
   const auto& results = call.outputs();
   for (std::size_t i = 0; i < results.size(); ++i) take_result(results[i], static_cast<std::int16_t>(i));
   // Written arguments that are no results (noise, statistics, lists): the next version, too.
   for (Writing& writing : writings_) {
     if (!writing.done) take_writing(writing, nullptr);
   }
-  if (r_.course().following() && outputs_seen_ != r_.course().recipes().outputs_of(op_).size()) {
+  if (r_.cursor().following() && outputs_seen_ != r_.cursor().recipes().outputs_of(op_).size()) {
     diverge_in_it("fewer results");
   }
 }
@@ -186,18 +186,18 @@ Id OperatorCall::take(c10::StorageImpl* storage, Output output) {
   Values& values = r_.values();
   const meter::Header* const header = meter::header_of(*storage);
   const Bytes bytes = header ? header->bytes : static_cast<Bytes>(storage->nbytes());
-  if (r_.course().following() && !takes_expected(storage, bytes, output)) diverge_in_it("results of other sizes");
-  if (!r_.course().following()) add_output(storage, output);
+  if (r_.cursor().following() && !takes_expected(storage, bytes, output)) diverge_in_it("results of other sizes");
+  if (!r_.cursor().following()) add_output(storage, output);
   ++outputs_seen_;
-  if (r_.course().info(output.value).maker != no_operator) r_.journal().made(output.value);
-  if (!values.rebuildable(output.value)) {
-    if (values.may_forget()) values.hold(output.value, storage);
-    if (r_.rules().place_of(header) == nowhere || recipe().obstacle) {
-      r_.rules().counters().kept(recipe(), keeps_more(output) ? bytes : 0);
+  if (r_.cursor().info(output.value).maker != no_operator) r_.journal().made(output.value);
+  if (!values.recomputable(output.value)) {
+    if (values.may_evict()) values.hold(output.value, storage);
+    if (r_.context().device_of(header) == untracked || recipe().why_not_replayable) {
+      r_.context().counters().kept(recipe(), keeps_more(output) ? bytes : 0);
     }
   }
-  const PlanRun* const plan = r_.plan();
-  if (plan && plan->owns(output.value) && r_.course().choice_of(output.value) != Choice::forget) {
+  const PlanCursor* const plan = r_.plan();
+  if (plan && plan->owns(output.value) && r_.cursor().choice_of(output.value) != Choice::evict) {
     values.save_now(output.value);
     if (!values.kept(output.value)) values.keep(output.value, libtorch::share(storage));
   }
@@ -206,12 +206,12 @@ Id OperatorCall::take(c10::StorageImpl* storage, Output output) {
 
 bool OperatorCall::keeps_more(const Output& output) const {
   if (output.write < 0) return true;
-  const Id before = r_.course().recipes().writes_of(op_)[output.write].before;
-  return before == no_value || r_.values().rebuildable(before);
+  const Id before = r_.cursor().recipes().writes_of(op_)[output.write].before;
+  return before == no_value || r_.values().recomputable(before);
 }
 
 bool OperatorCall::takes_expected(c10::StorageImpl* storage, Bytes bytes, Output& output) {
-  const auto expected = r_.course().recipes().outputs_of(op_);
+  const auto expected = r_.cursor().recipes().outputs_of(op_);
   if (outputs_seen_ >= expected.size()) return false;
   const Output& next = expected[outputs_seen_];
   if (next.result != output.result || next.element != output.element || next.write != output.write ||
@@ -224,15 +224,15 @@ bool OperatorCall::takes_expected(c10::StorageImpl* storage, Bytes bytes, Output
 }
 
 void OperatorCall::add_output(c10::StorageImpl* storage, Output& output) {
-  const bool rebuilt =
-      !recipe().obstacle && r_.rules().place_of(meter::header_of(*storage)) != nowhere &&
-      (output.write < 0 || r_.course().recipes().writes_of(op_)[output.write].access != Access::statistic);
-  output.value = r_.values().add(storage, rebuilt ? op_ : no_operator);
+  const bool recomputed =
+      !recipe().why_not_replayable && r_.context().device_of(meter::header_of(*storage)) != untracked &&
+      (output.write < 0 || r_.cursor().recipes().writes_of(op_)[output.write].access != Access::statistic);
+  output.value = r_.values().add(storage, recomputed ? op_ : no_operator);
   const auto& unwritten = recipe().info->unwritten_results;
   if (output.write < 0 && std::find(unwritten.begin(), unwritten.end(), output.result) != unwritten.end()) {
-    r_.course().mark_unwritten(output.value);
+    r_.cursor().mark_unwritten(output.value);
   }
-  r_.course().own().outputs.push_back(output);
+  r_.cursor().own().outputs.push_back(output);
 }
 
 // Contents of what was being written are unknown: nobody has them any more.
@@ -245,9 +245,9 @@ void OperatorCall::fail() {
 
 // It ran, but cannot be replayed.
 void OperatorCall::give_up(const char* gave, const char* why) {
-  if (recipe().obstacle) return;
-  if (r_.course().following()) diverge_in_it(gave);
-  r_.course().own().operators[op_].obstacle = why;
+  if (recipe().why_not_replayable) return;
+  if (r_.cursor().following()) diverge_in_it(gave);
+  r_.cursor().own().operators[op_].why_not_replayable = why;
 }
 
 void OperatorCall::diverge_in_it(const char* what) {
@@ -268,7 +268,7 @@ const char* OperatorCall::cannot_be_drawn_again() const {
 
 // What the policy says about the operator that has just run. Not under the lock: it is the user's.
 void OperatorCall::ask_policy(const at::RecordFunction& call) {
-  if (r_.course().following()) return;
+  if (r_.cursor().following()) return;
   PolicyOperator op;
   {
     const Arbiter lock;
@@ -276,14 +276,14 @@ void OperatorCall::ask_policy(const at::RecordFunction& call) {
     op.random = recipe().info->random;
     if (recipe().module) op.module = *recipe().module;
     if (r_.journal().measuring()) op.seconds = static_cast<double>(r_.journal().cost_of(op_)) * 1e-6;
-    for (const Output& output : r_.course().recipes().outputs_of(op_)) op.bytes += r_.values().bytes(output.value);
+    for (const Output& output : r_.cursor().recipes().outputs_of(op_)) op.bytes += r_.values().bytes(output.value);
   }
   for (const c10::IValue& result : call.outputs()) {
     if (result.isTensor() && result.toTensor().defined()) op.shapes.push_back(result.toTensor().sizes().vec());
   }
-  const Choice choice = r_.rules().choose(op);
+  const Choice choice = r_.context().choose(op);
   const Arbiter lock;
-  r_.course().own().operators[op_].choice = choice;
+  r_.cursor().own().operators[op_].choice = choice;
 }
 
 // As Recording::look_up, for a tensor that was saved by now.

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "torch/recipes/draws.h"
+#include "torch/recipes/random_tape.h"
 #include "torch/values/recording.h"
 
 namespace reprise::internal {
@@ -23,7 +23,7 @@ class OperatorCall {
   // It is about to run; CPU time is a system call, for operators that take long.
   void start_clock(bool of_cpu);
   // It does something that cannot be done again. On its thread, while it runs.
-  void obstruct(const char* why) { obstruction_ = why; }
+  void mark_not_replayable(const char* why) { obstruction_ = why; }
   // It has run. Not under the lock.
   void end(const at::RecordFunction&);
 
@@ -41,7 +41,7 @@ class OperatorCall {
     bool done = false;       // bound to the next version
   };
 
-  [[nodiscard]] const Recipe& recipe() const { return r_.course().recipes().operators[op_]; }
+  [[nodiscard]] const Recipe& recipe() const { return r_.cursor().recipes().operators[op_]; }
   void record(const OperatorInfo&, c10::ArrayRef<const c10::IValue> inputs);
   void begin_writing(c10::ArrayRef<const c10::IValue> inputs);
 

@@ -8,9 +8,9 @@
 namespace reprise::internal {
 
 void Replay::run() {
-  if (r_.rules().is_capturing()) {
-    throw SessionError("[session] a graph is being captured on " + r_.rules().place().name() +
-                       ", and its backward needs values that were forgotten before: they cannot be rebuilt inside of "
+  if (r_.context().is_capturing()) {
+    throw SessionError("[session] a graph is being captured on " + r_.context().device().name() +
+                       ", and its backward needs values that were evicted before: they cannot be recomputed inside of "
                        "it. Capture forward and backward together, or open the step after the capture");
   }
   const std::vector<Id>& operators = needs_.operators();
@@ -18,11 +18,11 @@ void Replay::run() {
   for (const Id op : operators) run(op);
   double microseconds = thread_microseconds() - start;
   const Arbiter lock;
-  if (r_.rules().accelerator()) {  // the host only gave it the work: what counts is what the device told of it
+  if (r_.context().accelerator()) {  // the host only gave it the work: what counts is what the device told of it
     microseconds = 0;
     for (const Id op : operators) microseconds += r_.journal().cost_of(op);
   }
-  r_.rules().counters().replays(static_cast<std::int64_t>(operators.size()), microseconds);
+  r_.context().counters().replays(static_cast<std::int64_t>(operators.size()), microseconds);
 }
 
 c10::Storage Replay::take(Id value) {
@@ -59,9 +59,9 @@ void Replay::run(Id op) {
     call.run(stack);
   } catch (const draws::OffTheTape& error) {
     const Arbiter lock;
-    const auto outputs = r_.course().recipes().outputs_of(op);
+    const auto outputs = r_.cursor().recipes().outputs_of(op);
     const Id value = outputs.empty() ? no_value : outputs.front().value;
-    r_.distrust(op);
+    r_.mark_inexact(op);
     throw MismatchError({call.info->name, op, value, 0, 0, error.what()});
   }
   take_outputs(op, stack);
@@ -132,7 +132,7 @@ c10::Storage Replay::written(std::int16_t index, const Write& write, const Repla
 c10::Storage Replay::taken_over(ReplayNeeds::Slot& slot, Id value) {
   const Arbiter lock;
   Values& values = r_.values();
-  const bool last = slot.uses == 1 && !slot.wanted && values.rebuildable(value) && !values.pending().any_of(value) &&
+  const bool last = slot.uses == 1 && !slot.wanted && values.recomputable(value) && !values.pending().any_of(value) &&
                     !values.kept(value) && slot.storage.use_count() == 1;
   if (!last) return {};
   values.unbind(slot.storage.unsafeGetStorageImpl(), value);
@@ -145,8 +145,8 @@ bool Replay::keeps(Id value, bool wanted) const {
 
 void Replay::take_outputs(Id op, const torch::jit::Stack& results) {
   const Arbiter lock;
-  for (const Output& output : r_.course().recipes().outputs_of(op)) {
-    if (r_.values().rebuildable(output.value)) take_output(output, results);
+  for (const Output& output : r_.cursor().recipes().outputs_of(op)) {
+    if (r_.values().recomputable(output.value)) take_output(output, results);
   }
 }
 
@@ -211,9 +211,9 @@ c10::Storage Replay::copied_back(Id value) {
   r_.values().bind(storage.unsafeGetStorageImpl(), value);
   if (counted_on || keeps(value, slot.wanted)) r_.values().keep(value, storage);
   if (r_.values().packed(value)) {
-    r_.rules().counters().packing(thread_microseconds() - start);
+    r_.context().counters().packing(thread_microseconds() - start);
   } else {
-    r_.rules().counters().waiting(wall_microseconds() - start_of_wait);
+    r_.context().counters().waiting(wall_microseconds() - start_of_wait);
   }
   return storage;
 }
@@ -223,9 +223,9 @@ c10::Storage Replay::contents_of_copy(Id value) {
     return needs_.slot(value).copy->contents();
   } catch (const DiskError& error) {
     const Arbiter lock;
-    if (!r_.values().rebuildable(value)) fail_lost(error.what());
+    if (!r_.values().recomputable(value)) fail_lost(error.what());
     r_.values().lose_copy(value);
-    r_.rules().counters().note(std::string("a value is replayed because its copy is lost: ") + error.what());
+    r_.context().counters().note(std::string("a value is replayed because its copy is lost: ") + error.what());
     throw LostCopy();
   }
 }

@@ -14,7 +14,7 @@
 
 namespace reprise::internal {
 
-// A copy that a replay counted on turned out to be of no use, and is none any more: what it was of is to be rebuilt.
+// A copy that a replay counted on turned out to be of no use, and is none any more: what it was of is to be recomputed.
 struct LostCopy : std::exception {};
 
 class Replay {
@@ -34,8 +34,8 @@ class Replay {
   [[nodiscard]] ReplayNeeds& needs() { return needs_; }
 
   // ---- running, not under the lock ----
-  // Throws BudgetError, MismatchError, LostCopy, DiskError if what was lost cannot be rebuilt, and what the operators
-  // throw.
+  // Throws BudgetError, MismatchError, LostCopy, DiskError if what was lost cannot be recomputed, and what the
+  // operators throw.
   void run();
   [[nodiscard]] c10::Storage take(Id value);
   // One operator, on inputs that the caller has brought and does not hold any more: it may write into them.

@@ -48,12 +48,12 @@ class DefaultTypeAsRecorded {
 }  // namespace
 
 ReplayCall::ReplayCall(const Recording& r, Id op) {
-  const Recipes& recipes = r.course().recipes();
+  const Recipes& recipes = r.cursor().recipes();
   const Recipe& recipe = recipes.operators[op];
   info = recipe.info;
   grad_mode = recipe.grad_mode;
   settings = recipe.settings;
-  tape = r.course().tape(op);
+  tape = r.cursor().tape(op);
   bool has_fractions = false;
   const auto all_writes = recipes.writes_of(op);
   writes.append(all_writes.begin(), all_writes.end());
@@ -61,7 +61,7 @@ ReplayCall::ReplayCall(const Recording& r, Id op) {
     Argument& own = arguments.emplace_back();
     own.kind = argument.kind;
     if (argument.kind == internal::Argument::Kind::constant) {
-      own.constant = r.course().constant(argument.first);
+      own.constant = r.cursor().constant(argument.first);
       if (own.constant.isGenerator()) own.constant = c10::IValue();  // the tape plays to whichever it asks for
     } else if (argument.kind != internal::Argument::Kind::unknown) {
       for (std::uint32_t k = 0; k < argument.count; ++k) {
@@ -82,10 +82,9 @@ void ReplayCall::run(torch::jit::Stack& stack) const {
   const draws::Player random(tape);
   Arbiter::expect_free("an operator is replayed");
   if (info->gone) {
-    throw SessionError(
-        "[replay] operator '" + info->name +
-        "' has made a value that was forgotten, and the library that it belongs to was taken away since: "
-        "keep the library until backward is over");
+    throw SessionError("[replay] operator '" + info->name +
+                       "' has made a value that was evicted, and the library that it belongs to was taken away since: "
+                       "keep the library until backward is over");
   }
   info->handle.callBoxed(&stack);
   random.finish();

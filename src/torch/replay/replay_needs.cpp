@@ -10,27 +10,27 @@ namespace {
 
 void check_unchanged(Recording& r, Id op, int argument, Id value) {
   Values& values = r.values();
-  if (values.rebuildable(value)) return;
-  const Standing standing = values.standing(value);
+  if (values.recomputable(value)) return;
+  const Availability availability = values.availability(value);
   const bool had = values.kept(value) || values.below(value);
-  const bool unwritten = standing < Standing::lost && had && !values.bindings().written_unseen(value);
-  if (unwritten && values.is_there(value)) return;
+  const bool unwritten = availability < Availability::lost && had && !values.bindings().written_unseen(value);
+  if (unwritten && values.has_contents(value)) return;
   for (const SavedTensor* const saved : values.pending().of(value)) {
     saved->check_unmoved(true);  // an error of the user's, in LibTorch's words
   }
-  const OperatorInfo& info = *r.course().recipes().operators[op].info;
+  const OperatorInfo& info = *r.cursor().recipes().operators[op].info;
   throw ChangedInputError({info.name, op, argument, info.handle.schema().arguments()[argument].name(),
-                           standing == Standing::lost_without_room, unwritten || values.is_away(value)});
+                           availability == Availability::lost_no_room, unwritten || values.is_away(value)});
 }
 
 }  // namespace
 
 void fail_lost(const std::string& why) {
-  throw DiskError("[session] a value that cannot be rebuilt was put away, and is lost: " + why);
+  throw DiskError("[session] a value that cannot be recomputed was put away, and is lost: " + why);
 }
 
 void check_inputs(Recording& r, Id op) {
-  const Recipes& recipes = r.course().recipes();
+  const Recipes& recipes = r.cursor().recipes();
   const auto arguments = recipes.arguments_of(op);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i].kind == Argument::Kind::constant) continue;
@@ -55,7 +55,7 @@ void ReplayNeeds::collect_operator(Id op) {
 
 void ReplayNeeds::collect_alone(Id op) {
   operators_.push_back(op);
-  for (const Reference& reference : r_.course().recipes().references_of(op)) {
+  for (const Reference& reference : r_.cursor().recipes().references_of(op)) {
     if (reference.value != no_value) ++slots_[reference.value].uses;
   }
 }
@@ -72,17 +72,17 @@ void ReplayNeeds::collect_open() {
     const Id value = open_.back();
     open_.pop_back();
     Slot& slot = slots_[value];
-    if (from_ != From::leaves || !values.rebuildable(value)) pin(value, slot);
+    if (from_ != From::leaves || !values.recomputable(value)) pin(value, slot);
     if (slot.storage || slot.copy) continue;
-    if (!values.rebuildable(value) && values.below(value)) fail_lost("its copy could not be had before");
-    TORCH_INTERNAL_ASSERT(values.rebuildable(value), "[reprise] value ", value,
+    if (!values.recomputable(value) && values.below(value)) fail_lost("its copy could not be had before");
+    TORCH_INTERNAL_ASSERT(values.recomputable(value), "[reprise] value ", value,
                           " is neither resident nor has it a recipe");
-    add_operator(r_.course().info(value).maker);
+    add_operator(r_.cursor().info(value).maker);
   }
 }
 
 void ReplayNeeds::add_operator(Id op) {
-  const Recipes& recipes = r_.course().recipes();
+  const Recipes& recipes = r_.cursor().recipes();
   if (collected_.empty()) collected_.resize(recipes.operators.size());
   if (collected_[op]) return;
   collected_[op] = true;
@@ -97,9 +97,9 @@ void ReplayNeeds::add_operator(Id op) {
 
 bool ReplayNeeds::collect_siblings() {
   constexpr Id far = 32;  // what lies further away is needed at another time
-  if (operators_.empty() || r_.rules().forgets_everything()) return false;
+  if (operators_.empty() || r_.context().evicts_everything()) return false;
   const auto [first, last] = std::minmax_element(operators_.begin(), operators_.end());
-  const Id end = std::min(r_.course().next(), *last + far);
+  const Id end = std::min(r_.cursor().next(), *last + far);
   std::vector<Id> siblings;
   for (Id op = std::max(*first, *last - far); op < end; ++op) {
     if (is_sibling(op)) siblings.push_back(op);
@@ -111,22 +111,22 @@ bool ReplayNeeds::collect_siblings() {
 // It needs nothing but what is there and what is collected, and of that something that takes longer than itself and
 // would be gone.
 bool ReplayNeeds::is_sibling(Id op) const {
-  const Recipes& recipes = r_.course().recipes();
+  const Recipes& recipes = r_.cursor().recipes();
   const Values& values = r_.values();
   if (collected_[op]) return false;
   const auto outputs = recipes.outputs_of(op);
   const bool awaited = std::any_of(outputs.begin(), outputs.end(), [&](const Output& output) {
-    return values.rebuildable(output.value) && r_.awaits(output.value) && !values.packed(output.value) &&
+    return values.recomputable(output.value) && r_.awaits(output.value) && !values.packed(output.value) &&
            !values.resident(output.value);
   });
   if (!awaited) return false;
   bool worth_it = false;
   for (const Reference& reference : recipes.references_of(op)) {
     if (reference.value == no_value) continue;
-    const Id maker = r_.course().info(reference.value).maker;
-    if (maker != no_operator && collected_[maker] && values.rebuildable(reference.value)) {
+    const Id maker = r_.cursor().info(reference.value).maker;
+    if (maker != no_operator && collected_[maker] && values.recomputable(reference.value)) {
       worth_it |= !r_.awaits(reference.value) && r_.journal().cost_of(maker) > r_.journal().cost_of(op);
-    } else if (!values.rebuildable(reference.value) || !values.resident(reference.value)) {
+    } else if (!values.recomputable(reference.value) || !values.resident(reference.value)) {
       return false;  // from outside: whether it is what it was is for those to find out who ask
     }
   }

@@ -23,7 +23,7 @@ class ReplayNeeds {
  public:
   enum class From {
     what_is_there,
-    leaves,  // nothing is taken from where it is that could be rebuilt
+    leaves,  // nothing is taken from where it is that could be recomputed
   };
   struct Slot {
     c10::Storage storage;                   // pinned, or made by the replay

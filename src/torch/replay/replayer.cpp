@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "reprise/torch/errors.h"
-#include "torch/libtorch/error_door.h"
+#include "torch/libtorch/error_translation.h"
 #include "torch/memory/arbiter.h"
 #include "torch/memory/meter.h"
 #include "torch/replay/replay.h"
@@ -17,7 +17,7 @@ namespace {
 // other bytes. Where it does not fit, a more frugal replay is tried: its errors are ours.
 class Replaying {
  public:
-  explicit Replaying(const Recording& r) : meter_(r.rules().place().meter()), before_(meter_.take_other_peak()) {}
+  explicit Replaying(const Recording& r) : meter_(r.context().device().meter()), before_(meter_.take_other_peak()) {}
   ~Replaying() {
     (void)meter_.take_other_peak();
     meter_.raise_other_peak(before_);
@@ -28,7 +28,7 @@ class Replaying {
  private:
   Meter& meter_;
   const Bytes before_;
-  const ErrorsStayInside inside_;
+  const NoErrorTranslation inside_;
 };
 
 // The last resort when a replay does not fit: one value at a time, with nothing pinned but what was made for the
@@ -40,11 +40,11 @@ class FrugalReplay {
   FrugalReplay(Recording& recording, Replay::Keep keep, Replay::From from)
       : r_(recording), keep_(keep), from_(from), most_runs_([&] {
           const Arbiter lock;
-          return 8 * static_cast<int>(recording.course().recipes().operators.size()) + 64;
+          return 8 * static_cast<int>(recording.cursor().recipes().operators.size()) + 64;
         }()) {}
 
   // Nothing: it would be too much work.
-  std::optional<c10::Storage> rebuild(Id value) {
+  std::optional<c10::Storage> recompute(Id value) {
     push(value);
     c10::Storage made;
     while (!frames_.empty()) {
@@ -73,7 +73,7 @@ class FrugalReplay {
   // The index of an input that has to be made; nothing: all are there now, and pinned.
   std::optional<std::size_t> next_missing(Frame& frame) {
     for (std::size_t i = 0; i < frame.inputs.size(); ++i) {
-      if (!frame.inputs[i].second && !is_there(frame.inputs[i].first)) return i;
+      if (!frame.inputs[i].second && !has_contents(frame.inputs[i].first)) return i;
     }
     for (std::size_t i = 0; i < frame.inputs.size(); ++i) {
       auto& [input, storage] = frame.inputs[i];
@@ -85,9 +85,9 @@ class FrugalReplay {
 
   void push(Id value) {
     const Arbiter lock;
-    Frame frame{value, r_.course().info(value).maker, {}};
+    Frame frame{value, r_.cursor().info(value).maker, {}};
     check_inputs(r_, frame.op);
-    for (const Reference& reference : r_.course().recipes().references_of(frame.op)) {
+    for (const Reference& reference : r_.cursor().recipes().references_of(frame.op)) {
       const auto is_it = [&](const auto& input) { return input.first == reference.value; };
       if (reference.value == no_value || std::any_of(frame.inputs.begin(), frame.inputs.end(), is_it)) continue;
       frame.inputs.emplace_back(reference.value, c10::Storage());
@@ -95,10 +95,10 @@ class FrugalReplay {
     frames_.push_back(std::move(frame));
   }
 
-  [[nodiscard]] bool is_there(Id value) const {
+  [[nodiscard]] bool has_contents(Id value) const {
     const Arbiter lock;
     const Values& values = r_.values();
-    if (from_ == Replay::From::leaves && values.rebuildable(value)) return false;
+    if (from_ == Replay::From::leaves && values.recomputable(value)) return false;
     return values.resident(value) || values.copy(value);
   }
 
@@ -107,7 +107,7 @@ class FrugalReplay {
     {
       const Arbiter lock;
       const Values& values = r_.values();
-      if (from_ == Replay::From::leaves && values.rebuildable(value)) return {};
+      if (from_ == Replay::From::leaves && values.recomputable(value)) return {};
       if (c10::Storage storage = values.storage(value)) return storage;
       if (!values.copy(value)) return {};
       replay.needs().collect_copy(value);
@@ -139,7 +139,7 @@ auto without_lost_copies(const Attempt& attempt) {
 }
 
 // Nothing: it did not fit, and may without siblings.
-std::optional<c10::Storage> rebuild_at_once(Recording& recording, Id value, bool with_siblings) {
+std::optional<c10::Storage> recompute_at_once(Recording& recording, Id value, bool with_siblings) {
   Replay replay(recording, Replay::Keep::what_is_awaited);
   bool more = false;
   {
@@ -159,21 +159,21 @@ std::optional<c10::Storage> rebuild_at_once(Recording& recording, Id value, bool
 
 }  // namespace
 
-c10::Storage rebuild(Recording& recording, Id value) {
+c10::Storage recompute(Recording& recording, Id value) {
   const Replaying replaying(recording);
   try {
     return without_lost_copies([&] {
-      if (auto storage = rebuild_at_once(recording, value, true)) return *storage;
-      return *rebuild_at_once(recording, value, false);
+      if (auto storage = recompute_at_once(recording, value, true)) return *storage;
+      return *recompute_at_once(recording, value, false);
     });
   } catch (const BudgetError&) {
     FrugalReplay frugal(recording, Replay::Keep::what_is_awaited, Replay::From::what_is_there);
-    if (auto storage = frugal.rebuild(value)) return *storage;
+    if (auto storage = frugal.recompute(value)) return *storage;
     throw;
   }
 }
 
-c10::Storage rebuild_anew(Recording& recording, Id value, Anew anew) {
+c10::Storage recompute_anew(Recording& recording, Id value, Anew anew) {
   const Replaying replaying(recording);
   const Replay::From from = anew == Anew::everything ? Replay::From::leaves : Replay::From::what_is_there;
   try {
@@ -182,14 +182,14 @@ c10::Storage rebuild_anew(Recording& recording, Id value, Anew anew) {
       {
         const Arbiter lock;
         replay.needs().want(value);
-        replay.needs().collect_operator(recording.course().info(value).maker);
+        replay.needs().collect_operator(recording.cursor().info(value).maker);
       }
       replay.run();
       return replay.take(value);
     });
   } catch (const BudgetError&) {
     FrugalReplay frugal(recording, Replay::Keep::secret, from);
-    if (auto storage = frugal.rebuild(value)) return *storage;
+    if (auto storage = frugal.recompute(value)) return *storage;
     throw;
   }
 }
@@ -201,7 +201,7 @@ void replay_for_plan(Recording& recording, std::span<const Id> operators, std::s
     {
       const Arbiter lock;
       for (const Id value : outputs) {
-        if (PlanRun* const plan = recording.plan()) plan->bring_back(value);
+        if (PlanCursor* const plan = recording.plan()) plan->bring_back(value);
         replay.needs().want(value);
       }
       for (const Id op : operators) replay.needs().collect_operator(op);
@@ -209,10 +209,10 @@ void replay_for_plan(Recording& recording, std::span<const Id> operators, std::s
     replay.run();
     const Arbiter lock;
     const std::size_t run = replay.needs().operators().size();  // with what is missing beside the plan
-    recording.rules().counters().replays_of_plan(static_cast<std::int64_t>(std::min(run, operators.size())));
+    recording.context().counters().replays_of_plan(static_cast<std::int64_t>(std::min(run, operators.size())));
   });
 } catch (const ChangedInputError& error) {
-  if (!error.facts().freed) throw;  // else it is too early: it is rebuilt when it is asked for
+  if (!error.facts().freed) throw;  // else it is too early: it is recomputed when it is asked for
 }
 
 void unpack_for_plan(Recording& recording, Id value) {
@@ -220,7 +220,7 @@ void unpack_for_plan(Recording& recording, Id value) {
   Replay replay(recording, Replay::Keep::outputs);
   {
     const Arbiter lock;
-    if (PlanRun* const plan = recording.plan()) plan->bring_back(value);
+    if (PlanCursor* const plan = recording.plan()) plan->bring_back(value);
     if (recording.values().resident(value) || !recording.values().packed(value)) return;
     replay.needs().collect_copy(value);
     replay.needs().want(value);
@@ -237,7 +237,7 @@ void put_for_plan(Recording& recording, Id value) {
     copy = recording.values().put_below(value);
   }
   if (copy && shared) copy->finish_put();
-  recording.rules().settle_tiers();
+  recording.context().settle_tiers();
 }
 
 void get_for_plan(Recording& recording, Id value) {
@@ -245,7 +245,7 @@ void get_for_plan(Recording& recording, Id value) {
   std::shared_ptr<const TierCopy> copy;
   {
     const Arbiter lock;
-    if (PlanRun* const plan = recording.plan()) plan->bring_back(value);
+    if (PlanCursor* const plan = recording.plan()) plan->bring_back(value);
     if (!recording.values().resident(value)) copy = recording.values().below(value);
   }
   if (!copy) return;
@@ -263,7 +263,7 @@ void finish_put_for_plan(Recording& recording, Id value) {
   }
   if (!copy) return;
   copy->finish_put();
-  recording.rules().settle_tiers();
+  recording.context().settle_tiers();
 }
 
 }  // namespace reprise::internal

@@ -1,6 +1,6 @@
-// The replayer: has values rebuilt from their recipes, below autograd, with private generators.
+// The replayer: has values recomputed from their recipes, below autograd, with private generators.
 //
-// What does not fit in one replay (replay.h) is rebuilt frugally: one value at a time, with nothing pinned but the
+// What does not fit in one replay (replay.h) is recomputed frugally: one value at a time, with nothing pinned but the
 // inputs of the operators that wait for theirs.
 #pragma once
 
@@ -10,16 +10,16 @@
 
 namespace reprise::internal {
 
-// The contents of a value, rebuilt if they are not resident. Other outputs that saved tensors wait for are kept on
+// The contents of a value, recomputed if they are not resident. Other outputs that saved tensors wait for are kept on
 // the way. Throws ChangedInputError, BudgetError, and what the operators throw.
-[[nodiscard]] c10::Storage rebuild(Recording&, Id value);
+[[nodiscard]] c10::Storage recompute(Recording&, Id value);
 
 // What running the operator of a value again gives, whether the value is resident or not; the recording does not learn
-// of it. `everything`: all that it is made from is rebuilt as well, from the leaves. Throws likewise.
+// of it. `everything`: all that it is made from is recomputed as well, from the leaves. Throws likewise.
 enum class Anew { itself, everything };
-[[nodiscard]] c10::Storage rebuild_anew(Recording&, Id value, Anew);
+[[nodiscard]] c10::Storage recompute_anew(Recording&, Id value, Anew);
 
-// These operators again, for a plan: their outputs are kept. What they need and is not there is rebuilt, too.
+// These operators again, for a plan: their outputs are kept. What they need and is not there is recomputed, too.
 void replay_for_plan(Recording&, std::span<const Id> operators, std::span<const Id> outputs);
 
 // From its packed copy, which stays.

@@ -17,19 +17,19 @@ bool is_pattern(std::uint8_t byte) {
   return byte == one_pattern || byte == other_pattern;
 }
 
-// All that is left of a value that was rebuilt: there is no room for two of them.
-struct Rebuilt {
+// All that is left of a value that was recomputed: there is no room for two of them.
+struct Recomputed {
   Fingerprint fingerprint;
   Fingerprint without_patterns;  // as if bytes of either pattern were the same
   bool untouched = false;        // nothing of it was written
 };
 
-Rebuilt rebuilt_on(std::uint8_t pattern, Recording& recording, Id value, const View& view, Anew anew) {
+Recomputed recomputed_on(std::uint8_t pattern, Recording& recording, Id value, const View& view, Anew anew) {
   const meter::FilledMemory filled(pattern);
-  const c10::Storage storage = rebuild_anew(recording, value, anew);  // nobody else sees it
+  const c10::Storage storage = recompute_anew(recording, value, anew);  // nobody else sees it
   auto* const bytes = static_cast<std::uint8_t*>(storage.mutable_data());
   auto* const end = bytes + storage.nbytes();
-  Rebuilt result;
+  Recomputed result;
   result.untouched = std::all_of(bytes, end, [&](std::uint8_t byte) { return byte == pattern; });
   result.fingerprint = fingerprint(storage, view);
   std::replace_if(bytes, end, is_pattern, std::uint8_t{0});
@@ -38,11 +38,11 @@ Rebuilt rebuilt_on(std::uint8_t pattern, Recording& recording, Id value, const V
 }
 
 bool show_memory(Recording& recording, Id value, const View& view, std::span<const std::size_t> blocks, Anew anew) {
-  const Rebuilt first = rebuilt_on(one_pattern, recording, value, view, anew);
+  const Recomputed first = recomputed_on(one_pattern, recording, value, view, anew);
   if (first.untouched) return false;
-  const Rebuilt again = rebuilt_on(one_pattern, recording, value, view, anew);
+  const Recomputed again = recomputed_on(one_pattern, recording, value, view, anew);
   if (again.fingerprint != first.fingerprint) return false;
-  const Rebuilt other = rebuilt_on(other_pattern, recording, value, view, anew);
+  const Recomputed other = recomputed_on(other_pattern, recording, value, view, anew);
   return std::all_of(blocks.begin(), blocks.end(), [&](std::size_t block) {
     return first.fingerprint[block] != other.fingerprint[block] &&
            first.without_patterns[block] == other.without_patterns[block];
@@ -55,7 +55,7 @@ bool nobody_wrote(Recording& recording, Id value, const View& view, std::span<co
   if (view.device.type() != c10::DeviceType::CPU) return false;  // its memory cannot be filled with patterns
   {
     const Arbiter lock;
-    if (!recording.values().rebuildable(value)) return false;
+    if (!recording.values().recomputable(value)) return false;
   }
   try {
     // Mostly it is the operator itself that leaves them; else one whose result it copied them from.

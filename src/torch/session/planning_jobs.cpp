@@ -9,7 +9,7 @@
 #include "torch/memory/arbiter.h"
 #include "torch/plans/bridge.h"
 #include "torch/plans/plan_folder.h"
-#include "torch/plans/planning.h"
+#include "torch/plans/planning_queue.h"
 
 namespace reprise::internal {
 namespace {
@@ -46,9 +46,9 @@ PlanResult make_plan_with_slack(const Trace& trace, PlanOptions options) {
 }
 
 // Whether the tier has become much slower or faster than the plan counts on.
-bool has_other_terms(const Script& script, const std::optional<TierTerms>& tier) {
+bool has_other_terms(const ExecutablePlan& executable, const std::optional<TierTerms>& tier) {
   constexpr double much = 1.5;
-  const Script::TierUse& use = script.below;
+  const ExecutablePlan::TierUse& use = executable.below;
   if (!tier || use.puts == 0) return false;
   const double now = static_cast<double>(use.puts) * tier->both_ways(use.bytes / use.puts);
   return now > much * use.both_ways || now * much < use.both_ways;
@@ -56,9 +56,9 @@ bool has_other_terms(const Script& script, const std::optional<TierTerms>& tier)
 
 }  // namespace
 
-PeriodPlan plan_period(const Period& known, const OfferedTiers& tiers, PlanOptions options,
-                       const std::filesystem::path& folder) {
-  PeriodPlan outcome;
+PassPlan plan_pass(const RecordedPass& known, const OfferedTiers& tiers, PlanOptions options,
+                   const std::filesystem::path& folder) {
+  PassPlan outcome;
   options.bounds_memory = memory_for_bounds(options.budget);
   try {
     const Bridge bridge(known, tiers);
@@ -78,7 +78,7 @@ PeriodPlan plan_period(const Period& known, const OfferedTiers& tiers, PlanOptio
       }
     }
     if (result.has_plan()) {
-      outcome.script = bridge.script(result.plan, simulate(bridge.trace(), result.plan), result.gap());
+      outcome.executable = bridge.executable(result.plan, simulate(bridge.trace(), result.plan), result.gap());
     } else {
       outcome.floor_set_by = describe_floor(bridge.trace(), floor_of(bridge.trace()));
     }
@@ -89,28 +89,28 @@ PeriodPlan plan_period(const Period& known, const OfferedTiers& tiers, PlanOptio
   return outcome;
 }
 
-// Keeps neither the session nor the period alive.
+// Keeps neither the session nor the pass alive.
 class PlanningJobs::Job final : public PlanningJob {
  public:
-  Job(std::weak_ptr<PlanningJobs> of, std::weak_ptr<Period> period, Bytes budget, double seconds,
+  Job(std::weak_ptr<PlanningJobs> of, std::weak_ptr<RecordedPass> pass, Bytes budget, double seconds,
       std::optional<Plan> start)
-      : of_(std::move(of)), period_(std::move(period)), budget_(budget), seconds_(seconds), start_(std::move(start)) {}
+      : of_(std::move(of)), pass_(std::move(pass)), budget_(budget), seconds_(seconds), start_(std::move(start)) {}
 
   // Not if it is a second time, after a fork right at the end of the first.
   bool still_wanted() override {
-    const auto known = period_.lock();
+    const auto known = pass_.lock();
     const Arbiter lock;
     return known && known->planning;
   }
   void run() override {
     const auto of = of_.lock();
-    const auto known = period_.lock();
+    const auto known = pass_.lock();
     if (!of || !known) return dropped();
     of->plan(known, budget_, seconds_, start_, *this);
   }
   void dropped() noexcept override {
     const auto of = of_.lock();
-    const auto known = period_.lock();
+    const auto known = pass_.lock();
     const Arbiter lock;
     if (!of || (known && !std::exchange(known->planning, false))) return;
     --of->count_;
@@ -119,61 +119,61 @@ class PlanningJobs::Job final : public PlanningJob {
 
  private:
   const std::weak_ptr<PlanningJobs> of_;
-  const std::weak_ptr<Period> period_;
+  const std::weak_ptr<RecordedPass> pass_;
   const Bytes budget_;
   const double seconds_;
   const std::optional<Plan> start_;
 };
 
-PlanningJobs::PlanningJobs(std::shared_ptr<Rules> rules, PlanningBudget budget, std::filesystem::path folder)
-    : rules_(std::move(rules)), budget_(budget), folder_(std::move(folder)) {}
+PlanningJobs::PlanningJobs(std::shared_ptr<RecordingContext> context, PlanningBudget budget,
+                           std::filesystem::path folder)
+    : context_(std::move(context)), budget_(budget), folder_(std::move(folder)) {}
 
-bool PlanningJobs::worth_it(const Period& period, Bytes budget, int new_in_a_row) const {
-  if (budget == no_limit || budget_.none() || rules_->forgets_everything()) return false;
-  if (period.planning || period.given || count_ >= most_jobs) return false;
-  if (!period.script && period.uses == 0 && new_in_a_row > many_new) return false;
-  const bool for_this_budget = period.budget == budget && (period.script || period.infeasible);
-  const bool costs_improved = period.planned_with < Period::measurements && period.costs_settled();
-  const bool outgrew =
-      period.outgrew_plan() && !period.infeasible;  // where nothing was found, only a longer search may
-  const bool tier_changed = period.script && has_other_terms(*period.script, rules_->tiers().below);
-  return !for_this_budget || outgrew || costs_improved || tier_changed || budget_.allows_more(period);
+bool PlanningJobs::worth_it(const RecordedPass& pass, Bytes budget, int new_in_a_row) const {
+  if (budget == no_limit || budget_.none() || context_->evicts_everything()) return false;
+  if (pass.planning || pass.given || count_ >= most_jobs) return false;
+  if (!pass.executable && pass.uses == 0 && new_in_a_row > many_new) return false;
+  const bool for_this_budget = pass.budget == budget && (pass.executable || pass.infeasible);
+  const bool costs_improved = pass.planned_with < RecordedPass::measurements && pass.costs_settled();
+  const bool outgrew = pass.outgrew_plan() && !pass.infeasible;  // where nothing was found, only a longer search may
+  const bool tier_changed = pass.executable && has_other_terms(*pass.executable, context_->tiers().below);
+  return !for_this_budget || outgrew || costs_improved || tier_changed || budget_.allows_more(pass);
 }
 
-void PlanningJobs::ask_for(const std::shared_ptr<Period>& period, Bytes budget, const KnownPeriods& known) {
-  if (!worth_it(*period, budget, known.new_in_a_row())) return;
-  if (!folder_.empty() && !period->script && !period->infeasible && take_from_folder(*period, budget)) return;
-  const double seconds = budget_.allows(*period, known.new_in_a_row());
+void PlanningJobs::ask_for(const std::shared_ptr<RecordedPass>& pass, Bytes budget, const RecordedPassCache& known) {
+  if (!worth_it(*pass, budget, known.new_in_a_row())) return;
+  if (!folder_.empty() && !pass->executable && !pass->infeasible && take_from_folder(*pass, budget)) return;
+  const double seconds = budget_.allows(*pass, known.new_in_a_row());
   if (seconds <= 0) return;
-  period->planning = true;
+  pass->planning = true;
   budget_.reserve(seconds);
   ++count_;
-  const auto relative = period->plan ? nullptr : known.relative_of(*period);
+  const auto relative = pass->plan ? nullptr : known.find_similar(*pass);
   Planning::of_process().add(
-      std::make_shared<Job>(weak_from_this(), period, budget, seconds, relative ? relative->plan : std::nullopt));
+      std::make_shared<Job>(weak_from_this(), pass, budget, seconds, relative ? relative->plan : std::nullopt));
 }
 
-bool PlanningJobs::take_from_folder(Period& period, Bytes budget) const try {
-  const Bridge bridge(period, rules_->tiers());
+bool PlanningJobs::take_from_folder(RecordedPass& pass, Bytes budget) const try {
+  const Bridge bridge(pass, context_->tiers());
   auto plan = read_from_folder(folder_, bridge.trace(), budget);
   if (!plan) return false;
-  period.use(bridge.script(*plan, simulate(bridge.trace(), *plan), 0), *plan);
-  rules_->advice().learn(period);
-  period.budget = budget;
-  period.planned_with = period.measured;
-  period.searched_for = std::numeric_limits<double>::infinity();  // by whoever made it
+  pass.use(bridge.executable(*plan, simulate(bridge.trace(), *plan), 0), *plan);
+  context_->hints().learn(pass);
+  pass.budget = budget;
+  pass.planned_with = pass.measured;
+  pass.searched_for = std::numeric_limits<double>::infinity();  // by whoever made it
   return true;
 } catch (const std::exception&) {  // it is planned instead, and told if that fails, too
   return false;
 }
 
-void PlanningJobs::plan(const std::shared_ptr<Period>& period, Bytes budget, double seconds, std::optional<Plan> start,
-                        Job& job) {
+void PlanningJobs::plan(const std::shared_ptr<RecordedPass>& pass, Bytes budget, double seconds,
+                        std::optional<Plan> start, Job& job) {
   const double began = thread_microseconds();
-  Period known;
+  RecordedPass known;
   {
     const Arbiter lock;
-    known = *period;
+    known = *pass;
     running_ = &job;
   }
   PlanOptions options;
@@ -181,50 +181,50 @@ void PlanningJobs::plan(const std::shared_ptr<Period>& period, Bytes budget, dou
   options.time_limit = std::chrono::duration<double>(seconds);
   options.cancel = &job.cancelled();
   options.start = known.plan ? known.plan : std::move(start);
-  PeriodPlan outcome = plan_period(known, rules_->tiers(), options, folder_);
+  PassPlan outcome = plan_pass(known, context_->tiers(), options, folder_);
 
-  std::vector<Advice::Seen> learnt;
+  std::vector<EvictionHints::Seen> learnt;
   {
     const Arbiter lock;
     running_ = nullptr;
-    period->planning = false;
+    pass->planning = false;
     --count_;
-    period->budget = budget;
-    period->planned_with = known.measured;
-    budget_.done(*period, seconds, (thread_microseconds() - began) * 1e-6);
-    if (take(*period, std::move(outcome)) && !folder_.empty()) learnt = rules_->advice().all();
+    pass->budget = budget;
+    pass->planned_with = known.measured;
+    budget_.done(*pass, seconds, (thread_microseconds() - began) * 1e-6);
+    if (take(*pass, std::move(outcome)) && !folder_.empty()) learnt = context_->hints().all();
   }
   if (learnt.empty()) return;
   try {
     write_advice(folder_, budget, learnt);
   } catch (const Error& error) {
     const Arbiter lock;
-    rules_->counters().note(error.what());
+    context_->counters().note(error.what());
   }
 }
 
 // False: it follows no other plan than before. Where it has one, it goes on with it: the meter is the limit.
-bool PlanningJobs::take(Period& period, PeriodPlan outcome) {
+bool PlanningJobs::take(RecordedPass& pass, PassPlan outcome) {
   const PlanResult& result = outcome.result;
-  if (!outcome.not_written.empty()) rules_->counters().note(outcome.not_written);
+  if (!outcome.not_written.empty()) context_->counters().note(outcome.not_written);
   if (!outcome.failure.empty()) {
-    rules_->counters().note("a trace could not be planned: " + outcome.failure);
-    period.infeasible = true;
+    context_->counters().note("a trace could not be planned: " + outcome.failure);
+    pass.infeasible = true;
     return false;
   }
-  if (period.given) return false;
-  period.infeasible = !outcome.script;
-  period.smallest_feasible = result.smallest_feasible;
-  period.floor = outcome.script ? std::nullopt : std::optional(result.floor);
-  period.floor_set_by = outcome.floor_set_by;
-  if (!outcome.script) return false;
-  period.use(std::move(outcome.script), std::move(outcome.result.plan));
-  rules_->advice().learn(period);
+  if (pass.given) return false;
+  pass.infeasible = !outcome.executable;
+  pass.smallest_feasible = result.smallest_feasible;
+  pass.floor = outcome.executable ? std::nullopt : std::optional(result.floor);
+  pass.floor_set_by = outcome.floor_set_by;
+  if (!outcome.executable) return false;
+  pass.use(std::move(outcome.executable), std::move(outcome.result.plan));
+  context_->hints().learn(pass);
   return true;
 }
 
 void PlanningJobs::read_advice_for(Bytes budget) {
-  if (budget != no_limit) rules_->advice().add(read_advice(folder_, budget));
+  if (budget != no_limit) context_->hints().add(read_advice(folder_, budget));
 }
 
 void PlanningJobs::cancel() {

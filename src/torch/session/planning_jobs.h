@@ -1,4 +1,4 @@
-// The planning of one session: which periods are worth a plan, and the jobs that make one. Under the arbiter's lock,
+// The planning of one session: which passes are worth a plan, and the jobs that make one. Under the arbiter's lock,
 // unless it says otherwise.
 #pragma once
 
@@ -8,37 +8,37 @@
 #include <optional>
 #include <string>
 
-#include "torch/plans/known_periods.h"
 #include "torch/plans/planning_budget.h"
-#include "torch/values/rules.h"
+#include "torch/plans/recorded_pass_cache.h"
+#include "torch/values/recording_context.h"
 
 namespace reprise::internal {
 
-// The plan of a period, and the script that is made of it.
-struct PeriodPlan {
+// The plan of a pass, and the executable that is made of it.
+struct PassPlan {
   PlanResult result;
-  std::shared_ptr<const Script> script;  // if there is a plan
-  std::string floor_set_by;              // if there is none
-  std::string failure;                   // of planning itself
-  std::string not_written;               // why the plan is not in the folder; empty: it is, or there is none
+  std::shared_ptr<const ExecutablePlan> executable;  // if there is a plan
+  std::string floor_set_by;                          // if there is none
+  std::string failure;                               // of planning itself
+  std::string not_written;  // why the plan is not in the folder; empty: it is, or there is none
 };
 
 // A plan that is in the folder is taken from there, and one that is made is written there; empty: neither. Not under
 // the lock: it takes as long as the options say.
-[[nodiscard]] PeriodPlan plan_period(const Period&, const OfferedTiers&, PlanOptions,
-                                     const std::filesystem::path& folder);
+[[nodiscard]] PassPlan plan_pass(const RecordedPass&, const OfferedTiers&, PlanOptions,
+                                 const std::filesystem::path& folder);
 
 class PlanningJobs : public std::enable_shared_from_this<PlanningJobs> {
  public:
-  // `folder`: where plans are kept; empty: nowhere.
-  PlanningJobs(std::shared_ptr<Rules>, PlanningBudget, std::filesystem::path folder);
+  // `folder`: where plans are kept; empty: untracked.
+  PlanningJobs(std::shared_ptr<RecordingContext>, PlanningBudget, std::filesystem::path folder);
 
   [[nodiscard]] PlanningBudget& budget() { return budget_; }
 
-  // A plan for this period, one of those that are known, unless it has one that is good enough, or is not worth one:
-  // the budget says no, or many new periods were met and none of them again. A plan in the folder is taken at once. The
+  // A plan for this pass, one of those that are known, unless it has one that is good enough, or is not worth one:
+  // the budget says no, or many new passes were met and none of them again. A plan in the folder is taken at once. The
   // search begins with the plan it has, or with that of a relative.
-  void ask_for(const std::shared_ptr<Period>&, Bytes budget, const KnownPeriods&);
+  void ask_for(const std::shared_ptr<RecordedPass>&, Bytes budget, const RecordedPassCache&);
 
   // What was learnt from plans in the folder, for steps that no plan is for: the first.
   void read_advice_for(Bytes budget);
@@ -50,13 +50,13 @@ class PlanningJobs : public std::enable_shared_from_this<PlanningJobs> {
  private:
   class Job;
 
-  [[nodiscard]] bool worth_it(const Period&, Bytes budget, int new_in_a_row) const;
-  [[nodiscard]] bool take_from_folder(Period&, Bytes budget) const;
+  [[nodiscard]] bool worth_it(const RecordedPass&, Bytes budget, int new_in_a_row) const;
+  [[nodiscard]] bool take_from_folder(RecordedPass&, Bytes budget) const;
   // On the planning thread, not under the lock, for so many seconds at most.
-  void plan(const std::shared_ptr<Period>&, Bytes budget, double seconds, std::optional<Plan> start, Job&);
-  bool take(Period&, PeriodPlan);
+  void plan(const std::shared_ptr<RecordedPass>&, Bytes budget, double seconds, std::optional<Plan> start, Job&);
+  bool take(RecordedPass&, PassPlan);
 
-  const std::shared_ptr<Rules> rules_;
+  const std::shared_ptr<RecordingContext> context_;
   PlanningBudget budget_;
   const std::filesystem::path folder_;
   int count_ = 0;           // that wait or run

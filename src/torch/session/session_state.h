@@ -1,4 +1,4 @@
-// What a session knows: its options, its rules, the periods it has met, and the plans that are being made for them.
+// What a session knows: its options, its context, the passes it has met, and the plans that are being made for them.
 // Everything here happens under the arbiter's lock, unless it says otherwise.
 #pragma once
 
@@ -9,64 +9,64 @@
 #include <vector>
 
 #include "reprise/torch/session.h"
-#include "torch/session/periods.h"
 #include "torch/session/planning_jobs.h"
-#include "torch/session/source.h"
+#include "torch/session/recorded_pass_tracker.h"
+#include "torch/session/recording_owner.h"
 
 namespace reprise::internal {
 
-class SessionState final : public Source {
+class SessionState final : public RecordingOwner {
  public:
   explicit SessionState(SessionOptions);
 
   [[nodiscard]] const std::string& name() const { return options_.name; }
   [[nodiscard]] const SessionOptions& options() const { return options_; }
-  // ---- places ----
-  // Of the next step: at the first place, or at each of them. Traces that are known are planned for the first.
+  // ---- devices ----
+  // Of the next step: at the first device, or at each of them. Traces that are known are planned for the first.
   [[nodiscard]] Bytes budget() const { return budgets_.front(); }
-  void budget(PlaceIndex, Bytes);
-  // Which place that is, if it can have this budget. Throws BadOption. Not under the lock.
-  [[nodiscard]] PlaceIndex place_for(const std::string& device, Bytes budget) const;
+  void budget(DeviceOrdinal, Bytes);
+  // Which device that is, if it can have this budget. Throws BadOption. Not under the lock.
+  [[nodiscard]] DeviceOrdinal device_for(const std::string& device, Bytes budget) const;
 
-  // False: the options name no place, and it is not known yet where the parameters are, see place_finder.h. Not only
-  // under the lock.
-  [[nodiscard]] bool has_place() const { return has_place_.load(std::memory_order_acquire); }
-  // A step is about to begin: without an accelerator that is in use, the place is the CPU. Not under the lock.
-  void look_for_place();
-  // Likewise: see Place::look. Not under the lock.
-  void look_at_places() const;
+  // False: the options name no device, and it is not known yet where the parameters are, see device_inference.h. Not
+  // only under the lock.
+  [[nodiscard]] bool has_device() const { return has_device_.load(std::memory_order_acquire); }
+  // A step is about to begin: without an accelerator that is in use, the device is the CPU. Not under the lock.
+  void look_for_device();
+  // Likewise: see CountedDevice::look. Not under the lock.
+  void look_at_devices() const;
   // A parameter is there. Not under the lock.
   void meet_parameter(c10::Device);
-  // Throws BadOption if a budget cannot hold, at its place or where the parameters are. Not under the lock.
-  void check_places() const;
+  // Throws BadOption if a budget cannot hold, at its device or where the parameters are. Not under the lock.
+  void check_devices() const;
 
   // From the next step on.
   [[nodiscard]] bool enabled() const { return enabled_; }
   void enabled(bool on) { enabled_ = on; }
-  [[nodiscard]] Rules& rules() override { return *rules_; }
+  [[nodiscard]] RecordingContext& context() override { return *context_; }
 
   // ---- steps, see steps.h ----
-  // False: the step need not be recorded. Without a budget nothing is forgotten, and once a trace is known, most are
+  // False: the step need not be recorded. Without a budget nothing is evicted, and once a trace is known, most are
   // not.
   [[nodiscard]] bool begin_step();
   // True until a step has begun.
   [[nodiscard]] bool is_new() const { return is_new_; }
   void end_step(double seconds);
 
-  // ---- periods ----
+  // ---- passes ----
   void ask_device() override;
-  [[nodiscard]] std::shared_ptr<Recording> begin_period() override;
-  [[nodiscard]] std::shared_ptr<Recording> begin_period_in_the_middle();
-  void end_period(Recording&) override;
+  [[nodiscard]] std::shared_ptr<Recording> begin_pass() override;
+  [[nodiscard]] std::shared_ptr<Recording> begin_pass_in_the_middle();
+  void end_pass(Recording&) override;
 
   // ---- planning ----
-  // From now on the period of the last complete step follows this plan. Throws BadInput. Not under the lock.
+  // From now on the pass of the last complete step follows this plan. Throws BadInput. Not under the lock.
   void follow(Plan);
-  // Plans for the periods of the next step, which nobody has seen, and what they have cost in CPU seconds.
+  // Plans for the passes of the next step, which nobody has seen, and what they have cost in CPU seconds.
   void announce(std::vector<AnnouncedPlan>, double seconds);
   // The part of the budget that plans are made for.
   [[nodiscard]] Bytes budget_of_plans() { return planned_share(budget()); }
-  [[nodiscard]] const Periods& periods() const { return periods_; }
+  [[nodiscard]] const RecordedPassTracker& passes() const { return passes_; }
   // Nobody is going to use the plan that is being made.
   void give_up_planning() { jobs_->cancel(); }
 
@@ -77,19 +77,19 @@ class SessionState final : public Source {
 
  private:
   [[nodiscard]] bool would_record() const;
-  void add_places(Summary&) const;
+  void add_devices(Summary&) const;
   void see_open_steps();
   [[nodiscard]] Bytes planned_share(Bytes budget);
-  void ask_for_plan(const std::shared_ptr<Period>&, Bytes budget);
+  void ask_for_plan(const std::shared_ptr<RecordedPass>&, Bytes budget);
 
   SessionOptions options_;
-  std::vector<Bytes> budgets_;  // by place
-  std::atomic<bool> has_place_;
+  std::vector<Bytes> budgets_;  // by device
+  std::atomic<bool> has_device_;
   std::string problem_;  // why the budget cannot hold where the parameters are; empty: it can
   bool enabled_ = true;
-  const std::shared_ptr<Rules> rules_;
+  const std::shared_ptr<RecordingContext> context_;
   const std::shared_ptr<PlanningJobs> jobs_;
-  Periods periods_;
+  RecordedPassTracker passes_;
   DiskTotals disk_before_;  // when the last step began
   HostTotals host_before_;  // likewise
   bool is_new_ = true;

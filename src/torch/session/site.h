@@ -5,29 +5,29 @@
 #include <atomic>
 #include <memory>
 
-#include "torch/session/source.h"
+#include "torch/session/recording_owner.h"
 
 namespace reprise::internal {
 
-class Site final : public Source {
+class Site final : public RecordingOwner {
  public:
   Site();
 
-  [[nodiscard]] std::shared_ptr<Recording> begin_period() override;
-  void end_period(Recording&) override {}  // a region has no steps, and nothing is planned
-  [[nodiscard]] Rules& rules() override { return *rules_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::shared_ptr<Recording> begin_pass() override;
+  void end_pass(Recording&) override {}  // a region has no steps, and nothing is planned
+  [[nodiscard]] RecordingContext& context() override { return *context_.load(std::memory_order_acquire); }
 
-  // A region is about to begin. From the first time that accelerators are in use, values there are forgotten, too, if
+  // A region is about to begin. From the first time that accelerators are in use, values there are evicted, too, if
   // they can be counted; what was recorded so far is not followed any more. Not under the arbiter's lock.
-  void look_for_places();
+  void look_for_devices();
   // The region has ended. Under the arbiter's lock.
   void end_region(Recording&);
 
  private:
-  std::shared_ptr<Rules> of_cpu_, of_all_;  // the second: none yet
-  std::atomic<Rules*> rules_;               // one of them
-  std::atomic<bool> looks_ = true;          // there may be accelerators that are not among its places
-  std::shared_ptr<Recipes> recipes_;        // of the last call
+  std::shared_ptr<RecordingContext> of_cpu_, of_all_;  // the second: none yet
+  std::atomic<RecordingContext*> context_;             // one of them
+  std::atomic<bool> looks_ = true;                     // there may be accelerators that are not among its devices
+  std::shared_ptr<Recipes> recipes_;                   // of the last call
 };
 
 }  // namespace reprise::internal

@@ -53,8 +53,8 @@ Id Bindings::find_elsewhere(c10::StorageImpl* storage) const {
 void Bindings::bind(c10::StorageImpl* storage, Id value, bool tracked) {
   Binding& binding = all_[value];
   if (c10::StorageImpl* const last = binding.storage._unsafe_get_target(); last != storage && !elsewhere_.empty()) {
-    if (const auto place = elsewhere_.find(last); place != elsewhere_.end() && place->second == value) {
-      elsewhere_.erase(place);  // another storage may get its address
+    if (const auto device = elsewhere_.find(last); device != elsewhere_.end() && device->second == value) {
+      elsewhere_.erase(device);  // another storage may get its address
     }
   }
   binding.storage = refer_to(storage);

@@ -16,16 +16,16 @@ void add_newest(std::vector<Entry>& newest, Entry entry) {
 
 }  // namespace
 
-Counters::Counters(std::string name_of_session, std::size_t places) {
+Counters::Counters(std::string name_of_session, std::size_t devices) {
   numbers_.name = std::move(name_of_session);
-  numbers_.places.resize(places);
+  numbers_.devices.resize(devices);
 }
 
 void Counters::step_begins() {
-  for (PlaceSummary& place : numbers_.places) place.forgotten_last_step = 0;
+  for (DeviceSummary& device : numbers_.devices) device.evicted_last_step = 0;
   kept_.clear();
   unmetered_.clear();
-  numbers_.forgotten_last_step = numbers_.packed_last_step = numbers_.packed_to_last_step = 0;
+  numbers_.evicted_last_step = numbers_.packed_last_step = numbers_.packed_to_last_step = 0;
   numbers_.peak_if_kept.reset();
   gone_in_regions_ = 0;
   numbers_.other_devices = 0;
@@ -37,16 +37,16 @@ void Counters::step_ends(double seconds, std::span<const Bytes> peaks, bool foll
   ++numbers_.steps;
   numbers_.step_seconds = seconds;
   for (std::size_t i = 0; i < peaks.size(); ++i) {
-    PlaceSummary& place = numbers_.places[i];
-    place.peak_last_step = peaks[i];
-    place.peak = std::max(place.peak, peaks[i]);
+    DeviceSummary& device = numbers_.devices[i];
+    device.peak_last_step = peaks[i];
+    device.peak = std::max(device.peak, peaks[i]);
   }
   numbers_.followed_plan = followed_plan;
 }
 
-void Counters::forgotten(PlaceIndex place, Bytes bytes) {
-  numbers_.forgotten_last_step += bytes;
-  if (static_cast<std::size_t>(place) < numbers_.places.size()) numbers_.places[place].forgotten_last_step += bytes;
+void Counters::evicted(DeviceOrdinal device, Bytes bytes) {
+  numbers_.evicted_last_step += bytes;
+  if (static_cast<std::size_t>(device) < numbers_.devices.size()) numbers_.devices[device].evicted_last_step += bytes;
 }
 
 // Without regions all of it would be live until backward.
@@ -62,20 +62,21 @@ void Counters::packed(Bytes plain, Bytes packed) {
 
 void Counters::packing(double microseconds) {
   numbers_.pack_seconds += microseconds * 1e-6;
-  rebuilding_ += microseconds * 1e-6;
+  recomputing_ += microseconds * 1e-6;
 }
 
 void Counters::replays(std::int64_t operators, double microseconds) {
   numbers_.replays += operators;
   numbers_.replays_beside_plan += operators;
   numbers_.replay_seconds += microseconds * 1e-6;
-  rebuilding_ += microseconds * 1e-6;
+  recomputing_ += microseconds * 1e-6;
 }
 
 void Counters::kept(const Recipe& recipe, Bytes bytes) {
   this->kept(recipe.info->name,
-             recipe.obstacle ? recipe.obstacle
-                             : "its result is not in memory of the session's device, or not of LibTorch's allocator",
+             recipe.why_not_replayable
+                 ? recipe.why_not_replayable
+                 : "its result is not in memory of the session's device, or not of LibTorch's allocator",
              bytes);
 }
 

@@ -5,15 +5,16 @@
 
 namespace reprise::internal {
 
-std::vector<bool> with_origins(const Course& course, std::vector<Id> values, c10::function_ref<bool(Id)> rebuildable) {
-  std::vector<bool> among(course.values(), false);
+std::vector<bool> with_origins(const RecipeCursor& cursor, std::vector<Id> values,
+                               c10::function_ref<bool(Id)> recomputable) {
+  std::vector<bool> among(cursor.values(), false);
   for (const Id value : values) among[value] = true;
   std::vector<Id> open = std::move(values);
   while (!open.empty()) {
     const Id value = open.back();
     open.pop_back();
-    if (!rebuildable(value)) continue;
-    for (const Reference& reference : course.recipes().references_of(course.info(value).maker)) {
+    if (!recomputable(value)) continue;
+    for (const Reference& reference : cursor.recipes().references_of(cursor.info(value).maker)) {
       if (reference.value == no_value || among[reference.value]) continue;
       among[reference.value] = true;
       open.push_back(reference.value);
@@ -22,7 +23,8 @@ std::vector<bool> with_origins(const Course& course, std::vector<Id> values, c10
   return among;
 }
 
-Descendants::Descendants(const Course& course, Id value) : recipes_(course.recipes()), among_(course.values(), false) {
+Descendants::Descendants(const RecipeCursor& cursor, Id value)
+    : recipes_(cursor.recipes()), among_(cursor.values(), false) {
   add(value);
 }
 

@@ -22,13 +22,13 @@ void Journal::give_up(const char* why) {
   unplannable_ = why;
 }
 
-void Journal::take_over_other_bytes(const Period& left) {
+void Journal::take_over_other_bytes(const RecordedPass& left) {
   const std::size_t measured = other_.size();
   other_.resize(static_cast<std::size_t>(moment_));
   for (std::size_t m = measured; m < other_.size(); ++m) other_[m] = left.other[m];
 }
 
-// What a node of backward was given goes right after the node has ended. By the time that values are rebuilt for the
+// What a node of backward was given goes right after the node has ended. By the time that values are recomputed for the
 // next one, it is gone: what was there in between counts as if the node had had it.
 void Journal::begin(ObservedMoment moment) {
   in_event_ = moment.op == no_operator;

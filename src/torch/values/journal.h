@@ -1,6 +1,6 @@
-// The journal of a period: its moments, what they cost, and the other bytes; the source of its trace.
+// The journal of a pass: its moments, what they cost, and the other bytes; the source of its trace.
 //
-// A period that nobody has seen is *observed*: everything a trace needs is written down. One that is followed is only
+// A pass that nobody has seen is *observed*: everything a trace needs is written down. One that is followed is only
 // measured. Under the arbiter's lock.
 #pragma once
 
@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "torch/memory/meter.h"
-#include "torch/plans/period.h"
-#include "torch/recipes/late_costs.h"
+#include "torch/plans/recorded_pass.h"
+#include "torch/recipes/device_timing.h"
 #include "torch/recipes/observations.h"
 
 namespace reprise::internal {
 
 class Journal {
  public:
-  // Of what happens at the place of this meter.
+  // Of what happens at the device of this meter.
   explicit Journal(Meter& meter = meter::cpu()) : meter_(meter) {}
 
   // ---- what is written down ----
@@ -30,11 +30,11 @@ class Journal {
   void measure_late(c10::Device device) { late_ = std::make_shared<LateCosts>(device); }
   // Its trace will not be planned, for this reason.
   void give_up(const char* why);
-  // The period it followed has been left: what was not observed here was observed there, up to now. Nothing if that
+  // The pass it followed has been left: what was not observed here was observed there, up to now. Nothing if that
   // cannot be: moments of backward were not counted. `watched` is called for each value of theirs whose release has not
   // been seen, and says whether to look out for it.
   template <class Watched>
-  void take_over(const Period& left, std::size_t values_in_common, std::size_t values, Watched&& watched);
+  void take_over(const RecordedPass& left, std::size_t values_in_common, std::size_t values, Watched&& watched);
 
   [[nodiscard]] bool observing() const { return observing_; }
   [[nodiscard]] bool measuring() const { return measuring_; }
@@ -59,7 +59,7 @@ class Journal {
   // What an operator made is a value now, not one of the other bytes.
   void end_operator();
 
-  void made(Id value);    // by an operator; it can be rebuilt
+  void made(Id value);    // by an operator; it can be recomputed
   void needed(Id value);  // by the event that runs
   // How the value packs; it was observed only now.
   void packs(Id value, const std::optional<PackedForm>&);
@@ -75,14 +75,14 @@ class Journal {
   void cost(Id op, float microseconds, bool again);
   void costs_of(std::vector<float> costs) { costs_ = std::move(costs); }
   void operators(std::size_t count) { costs_.resize(count); }
-  // The cost of the period so far; in backward, where the value asked for last was saved.
+  // The cost of the pass so far; in backward, where the value asked for last was saved.
   [[nodiscard]] float now() const { return now_; }
   void advance(float cost) { now_ += cost; }
   void go_to(float time) { now_ = time; }
 
-  // Microseconds of the event that runs which went into rebuilding values.
-  [[nodiscard]] double rebuilding() const { return rebuilding_; }
-  void rebuilt_for(double microseconds) { rebuilding_ += microseconds; }
+  // Microseconds of the event that runs which went into recomputing values.
+  [[nodiscard]] double recomputing() const { return recomputing_; }
+  void recomputed_for(double microseconds) { recomputing_ += microseconds; }
 
   // ---- the outcome ----
   [[nodiscard]] const Observations& seen() const { return seen_; }
@@ -96,7 +96,7 @@ class Journal {
   void begin(ObservedMoment);
   template <class Held>
   void see_releases(std::size_t values, Held&& held);
-  void take_over_other_bytes(const Period& left);
+  void take_over_other_bytes(const RecordedPass& left);
 
   Meter& meter_;
   bool observing_ = false, measuring_ = false, measuring_other_ = false;
@@ -111,13 +111,13 @@ class Journal {
   std::vector<float> costs_;       // by operator, CPU microseconds
   std::vector<OtherBytes> other_;  // by moment, if measured
   float now_ = 0;
-  double rebuilding_ = 0;
+  double recomputing_ = 0;
 };
 
 // ---- how ------------------------------------------------------------------------------------------------------------
 
 template <class Watched>
-void Journal::take_over(const Period& left, std::size_t values_in_common, std::size_t values, Watched&& watched) {
+void Journal::take_over(const RecordedPass& left, std::size_t values_in_common, std::size_t values, Watched&& watched) {
   seen_ = left.seen.before(moment_);
   if (seen_.released.size() > values_in_common) seen_.released.resize(values_in_common);
   if (seen_.forms.size() > values_in_common) seen_.forms.resize(values_in_common);
@@ -140,7 +140,7 @@ void Journal::begin_operator(Id op, std::size_t values, Held&& held) {
 
 template <class Held>
 void Journal::begin_event(const char* name, std::uint64_t hash, std::size_t values, Held&& held) {
-  rebuilding_ = 0;
+  recomputing_ = 0;
   begin({.name = hash});
   if (!observing_) return;
   seen_.add_event(name, hash);

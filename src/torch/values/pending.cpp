@@ -13,7 +13,7 @@ void Pending::add(SavedTensor& saved, Id value) {
   ++fresh_;
 }
 
-void Pending::forget(SavedTensor& saved) {
+void Pending::evict(SavedTensor& saved) {
   auto& all = of_[saved.value];
   // From the back: backward lets go first of what was saved last, and a parameter may be saved a thousand times.
   all.erase(std::find(all.rbegin(), all.rend(), &saved).base() - 1);
@@ -21,7 +21,7 @@ void Pending::forget(SavedTensor& saved) {
 }
 
 void Pending::remove(SavedTensor& saved) {
-  forget(saved);
+  evict(saved);
   if (--count_ == 0) drained_ = true;
 }
 
@@ -31,7 +31,7 @@ std::vector<SavedTensor*> Pending::take_unmoved(Id value) {
     if (saved->unmoved()) moving.push_back(saved);
   }
   for (SavedTensor* const saved : moving) {
-    forget(*saved);
+    evict(*saved);
     --count_;
   }
   return moving;

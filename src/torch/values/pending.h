@@ -1,4 +1,4 @@
-// Pending saved tensors: what autograd has saved in a period, by value, and backward has not let go of yet. Under the
+// Pending saved tensors: what autograd has saved in a pass, by value, and backward has not let go of yet. Under the
 // arbiter's lock.
 #pragma once
 
@@ -36,7 +36,7 @@ class Pending {
   void renumber(std::size_t from, std::size_t to);
 
  private:
-  void forget(SavedTensor&);
+  void evict(SavedTensor&);
 
   std::vector<c10::SmallVector<SavedTensor*, 2>> of_;  // by value
   std::atomic<int> count_ = 0;

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "torch/memory/arbiter.h"
+#include "torch/memory/counted_device.h"
 #include "torch/memory/meter.h"
-#include "torch/memory/place.h"
 #include "torch/values/open_steps.h"
 #include "torch/values/recordings.h"
 #include "torch/values/regions.h"
@@ -19,29 +19,29 @@ constexpr Bytes smallest_packed = 4 << 10;
 
 // ---- a recording's life --------------------------------------------------------------------------------------------
 
-Recording::Recording(std::shared_ptr<Rules> rules, std::shared_ptr<Recipes> followed)
-    : rules_(std::move(rules)),
-      course_(std::move(followed)),
-      journal_(rules_->place().meter()),
-      values_(course_, journal_, *rules_, rules_->may_forget()),
-      rebuilding_before_(rules_->counters().rebuilding()) {
+Recording::Recording(std::shared_ptr<RecordingContext> context, std::shared_ptr<Recipes> followed)
+    : context_(std::move(context)),
+      cursor_(std::move(followed)),
+      journal_(context_->device().meter()),
+      values_(cursor_, journal_, *context_, context_->may_evict()),
+      recomputing_before_(context_->counters().recomputing()) {
   const Arbiter lock;
   values_.bindings().number(Recordings::of_process().add(*this, values_.bindings()));
 }
 
-Recording::Recording(std::shared_ptr<Rules> rules, std::shared_ptr<Period> followed, bool expected)
-    : Recording(std::move(rules), followed ? followed->recipes : nullptr) {
-  period_ = std::move(followed);
-  if (!period_) {
+Recording::Recording(std::shared_ptr<RecordingContext> context, std::shared_ptr<RecordedPass> followed, bool expected)
+    : Recording(std::move(context), followed ? followed->recipes : nullptr) {
+  pass_ = std::move(followed);
+  if (!pass_) {
     journal_.observe();
-    if (const auto device = rules_->accelerator()) journal_.measure_late(*device);
+    if (const auto device = context_->accelerator()) journal_.measure_late(*device);
     return;
   }
   expected_ = expected;
   take_plan();
-  const bool may_be_planned = !period_->costs_settled();  // for this budget, or by who asks for the trace
-  journal_.measure(period_->costs, period_->wants_costs(), plan_.has_value() || may_be_planned);
-  if (const auto device = rules_->accelerator(); device && journal_.measuring()) journal_.measure_late(*device);
+  const bool may_be_planned = !pass_->costs_settled();  // for this budget, or by who asks for the trace
+  journal_.measure(pass_->costs, pass_->wants_costs(), plan_.has_value() || may_be_planned);
+  if (const auto device = context_->accelerator(); device && journal_.measuring()) journal_.measure_late(*device);
 }
 
 Recording::~Recording() {
@@ -51,7 +51,7 @@ Recording::~Recording() {
 }
 
 void Recording::end() {
-  course_.seal();
+  cursor_.seal();
   values_.end();
 }
 
@@ -61,11 +61,11 @@ bool Recording::end_backward() {
   return values_.pending().end_backward();
 }
 
-// ---- the period ----------------------------------------------------------------------------------------------------
+// ---- the pass ----------------------------------------------------------------------------------------------------
 
-void Recording::change_to(const std::shared_ptr<Period>& another) {
-  period_ = another;
-  course_.change_to(another->recipes);
+void Recording::change_to(const std::shared_ptr<RecordedPass>& another) {
+  pass_ = another;
+  cursor_.change_to(another->recipes);
   values_.resize();
   journal_.costs_of(another->costs);
   take_plan();
@@ -75,27 +75,27 @@ void Recording::change_to(const std::shared_ptr<Period>& another) {
 // grown there is another plan.
 void Recording::take_plan() {
   constexpr int measured_every = 16;
-  plan_ = PlanRun::of(*period_, *rules_);
-  const bool measured = period_->given || period_->met % measured_every == 0;
-  at_ease_ = plan_ && !measured && plan_->asks_for_nothing(rules_->budget());
-  if (at_ease_) plan_.reset();
+  plan_ = PlanCursor::of(*pass_, *context_);
+  const bool measured = pass_->given || pass_->met % measured_every == 0;
+  unmonitored_ = plan_ && !measured && plan_->is_noop(context_->budget());
+  if (unmonitored_) plan_.reset();
 }
 
-std::shared_ptr<Period> Recording::leave_period() {
-  return std::exchange(period_, nullptr);
+std::shared_ptr<RecordedPass> Recording::leave_pass() {
+  return std::exchange(pass_, nullptr);
 }
 
 std::optional<PackedForm> Recording::form_of(Id value) const {
-  const auto& forms = course_.following() && period_ ? period_->seen.forms : journal_.seen().forms;
-  if (!rules_->packs() || static_cast<std::size_t>(value) >= forms.size()) return std::nullopt;
+  const auto& forms = cursor_.following() && pass_ ? pass_->seen.forms : journal_.seen().forms;
+  if (!context_->packs() || static_cast<std::size_t>(value) >= forms.size()) return std::nullopt;
   return forms[value];
 }
 
-void Recording::distrust(Id op) {
-  const OperatorInfo& info = *course_.recipes().operators[op].info;
-  rules_->distrust(info, op);
-  course_.obstruct(op, rules_->distrusted(info, op, false));
-  if (period_) period_->drop_plan();
+void Recording::mark_inexact(Id op) {
+  const OperatorInfo& info = *cursor_.recipes().operators[op].info;
+  context_->mark_inexact(info, op);
+  cursor_.mark_not_replayable(op, context_->why_inexact(info, op, false));
+  if (pass_) pass_->drop_plan();
 }
 
 // ---- values from outside -------------------------------------------------------------------------------------------
@@ -127,10 +127,10 @@ void Recording::adopt_from_outside(Id value, const at::Tensor& tensor) {
 
 void Recording::adopt_from_outside(Id value, c10::StorageImpl* storage) {
   // On an accelerator such bytes are in the budget: its allocator says how many they are.
-  if (!meter::header_of(*storage) && storage->device_type() == c10::DeviceType::CPU && rules_->has(*storage)) {
-    rules_->counters().unmetered(static_cast<Bytes>(storage->nbytes()), storage);
+  if (!meter::header_of(*storage) && storage->device_type() == c10::DeviceType::CPU && context_->has(*storage)) {
+    context_->counters().unmetered(static_cast<Bytes>(storage->nbytes()), storage);
   }
-  if (values_.may_forget()) values_.hold(value, storage);
+  if (values_.may_evict()) values_.hold(value, storage);
 }
 
 // ---- saved tensors -------------------------------------------------------------------------------------------------
@@ -139,20 +139,20 @@ void Recording::attach(SavedTensor& saved, Id value, c10::StorageImpl* storage) 
   values_.pending().add(saved, value);
   values_.pending_changed();
   values_.save_now(value);
-  if (!values_.rebuildable(value)) {
-    if (!rules_->has(*storage)) rules_->counters().on_other_device(values_.bytes(value));
+  if (!values_.recomputable(value)) {
+    if (!context_->has(*storage)) context_->counters().on_other_device(values_.bytes(value));
     if (!values_.kept(value)) values_.hold(value, storage);
     return;
   }
-  const Choice choice = course_.choice_of(value);
+  const Choice choice = cursor_.choice_of(value);
   const bool in_region = regions().open > 0 && !plan_ && choice != Choice::keep;
-  if (in_region && values_.pending().of(value).size() == 1) regions().forgotten += values_.bytes(value);
-  if (rules_->forgets_everything() || in_region || (choice == Choice::forget && values_.may_forget())) {
-    if (values_.pending().of(value).size() == 1) rules_->forgotten_at_once(*storage, values_.bytes(value));
+  if (in_region && values_.pending().of(value).size() == 1) regions().evicted += values_.bytes(value);
+  if (context_->evicts_everything() || in_region || (choice == Choice::evict && values_.may_evict())) {
+    if (values_.pending().of(value).size() == 1) context_->evicted_at_once(*storage, values_.bytes(value));
     values_.take_fingerprints(value, libtorch::share(storage));
     return;
   }
-  if (journal_.observing() && rules_->packs()) observe_form(value, *storage, saved.view.dtype);
+  if (journal_.observing() && context_->packs()) observe_form(value, *storage, saved.view.dtype);
   if (plan_ && plan_->dropped(value)) {
     values_.take_fingerprints(value, libtorch::share(storage));
   } else if (!values_.kept(value) && !values_.packed(value)) {
@@ -162,7 +162,7 @@ void Recording::attach(SavedTensor& saved, Id value, c10::StorageImpl* storage) 
 }
 
 void Recording::pack_at_once(Id value, const c10::StorageImpl& storage, at::ScalarType dtype) {
-  if (!rules_->packs() || !values_.may_forget() || storage.device_type() != c10::DeviceType::CPU) return;
+  if (!context_->packs() || !values_.may_evict() || storage.device_type() != c10::DeviceType::CPU) return;
   const auto form = form_of_contents(storage, dtype);
   if (form && values_.pack(value, *form, PackedCopy::Account::other)) values_.let_go(value);
 }
@@ -172,7 +172,7 @@ void Recording::observe_form(Id value, const c10::StorageImpl& storage, at::Scal
   if (storage.device_type() != c10::DeviceType::CPU) return;
   const auto form = form_of_contents(storage, dtype);
   journal_.packs(value, form);
-  if (form) OpenSteps::of_process().reserve_at_least(Places::of_process().cpu(), meter::counted(form->bytes()));
+  if (form) OpenSteps::of_process().reserve_at_least(CountedDevices::of_process().cpu(), meter::counted(form->bytes()));
 }
 
 void Recording::detach(SavedTensor& saved) {
@@ -182,7 +182,7 @@ void Recording::detach(SavedTensor& saved) {
   if (values_.pending().any_of(value) || (plan_ && plan_->keeps(value))) return;
   values_.release(value);
   // A value from outside that nobody may need for a recipe was only kept for this saved tensor.
-  if (!values_.may_forget() && !values_.rebuildable(value)) values_.let_go(value);
+  if (!values_.may_evict() && !values_.recomputable(value)) values_.let_go(value);
 }
 
 bool Recording::awaits(Id value) const {
@@ -212,7 +212,7 @@ void Recording::after_write(c10::StorageImpl* storage, const libtorch::Version& 
 }
 
 void Recording::freed(Id value, const Values::Freed& how) {
-  if (values_.freed(value, how) && period_) period_->drop_plan();
+  if (values_.freed(value, how) && pass_) pass_->drop_plan();
 }
 
 // ---- moments -------------------------------------------------------------------------------------------------------

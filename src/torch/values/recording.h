@@ -1,5 +1,5 @@
-// A recording: the live side of a period. It joins its course (which recipes, and how far), its values (which storage
-// holds which, what is kept, packed or forgotten), its journal (moments, costs, other bytes) and the plan that it
+// A recording: the live side of a pass. It joins its cursor (which recipes, and how far), its values (which storage
+// holds which, what is kept, packed or evicted), its journal (moments, costs, other bytes) and the plan that it
 // follows, if any.
 //
 // Everything here happens under the arbiter's lock, unless it says otherwise.
@@ -8,10 +8,10 @@
 #include <memory>
 #include <optional>
 
-#include "torch/recipes/course.h"
+#include "torch/recipes/recipe_cursor.h"
 #include "torch/values/journal.h"
-#include "torch/values/plan_run.h"
-#include "torch/values/rules.h"
+#include "torch/values/plan_cursor.h"
+#include "torch/values/recording_context.h"
 #include "torch/values/values.h"
 
 namespace reprise::internal {
@@ -22,46 +22,48 @@ class Recording : public std::enable_shared_from_this<Recording> {
  public:
   // Follows these recipes for as long as the operators match; nullptr: writes its own from the start. Nothing is
   // measured.
-  Recording(std::shared_ptr<Rules>, std::shared_ptr<Recipes> followed);
-  // Follows this period, and its plan if it has one; nullptr: observes one that nobody has seen. `expected`: it is the
+  Recording(std::shared_ptr<RecordingContext>, std::shared_ptr<Recipes> followed);
+  // Follows this pass, and its plan if it has one; nullptr: observes one that nobody has seen. `expected`: it is the
   // one that steps begin with, not a mere guess.
-  Recording(std::shared_ptr<Rules>, std::shared_ptr<Period> followed, bool expected);
+  Recording(std::shared_ptr<RecordingContext>, std::shared_ptr<RecordedPass> followed, bool expected);
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  [[nodiscard]] Rules& rules() const { return *rules_; }
-  [[nodiscard]] std::shared_ptr<const Rules> shared_rules() const { return rules_; }
-  [[nodiscard]] Course& course() { return course_; }
-  [[nodiscard]] const Course& course() const { return course_; }
+  [[nodiscard]] RecordingContext& context() const { return *context_; }
+  [[nodiscard]] std::shared_ptr<const RecordingContext> shared_context() const { return context_; }
+  [[nodiscard]] RecipeCursor& cursor() { return cursor_; }
+  [[nodiscard]] const RecipeCursor& cursor() const { return cursor_; }
   [[nodiscard]] Journal& journal() { return journal_; }
   [[nodiscard]] const Journal& journal() const { return journal_; }
   [[nodiscard]] Values& values() { return values_; }
   [[nodiscard]] const Values& values() const { return values_; }
 
-  // ---- the period, see follower.h ----
+  // ---- the pass, see follower.h ----
   // Whose recipes are followed, or which remembers them; nullptr: none yet.
-  [[nodiscard]] const std::shared_ptr<Period>& period() const { return period_; }
+  [[nodiscard]] const std::shared_ptr<RecordedPass>& pass() const { return pass_; }
   [[nodiscard]] bool expected() const { return expected_; }
-  void remembered_as(std::shared_ptr<Period> period) { period_ = std::move(period); }
+  void remembered_as(std::shared_ptr<RecordedPass> pass) { pass_ = std::move(pass); }
   // Follows another one that began in the same way.
-  void change_to(const std::shared_ptr<Period>&);
+  void change_to(const std::shared_ptr<RecordedPass>&);
   // Returns the one that was followed: it is not any more.
-  [[nodiscard]] std::shared_ptr<Period> leave_period();
+  [[nodiscard]] std::shared_ptr<RecordedPass> leave_pass();
   // nullptr: the online policy decides.
-  [[nodiscard]] PlanRun* plan() { return plan_ ? &*plan_ : nullptr; }
-  // A plan that was made before anybody has seen the period: of a rehearsal.
-  void follow_plan(std::shared_ptr<const Script> script) { plan_ = PlanRun::of(std::move(script), *rules_); }
+  [[nodiscard]] PlanCursor* plan() { return plan_ ? &*plan_ : nullptr; }
+  // A plan that was made before anybody has seen the pass: of a rehearsal.
+  void follow_plan(std::shared_ptr<const ExecutablePlan> executable) {
+    plan_ = PlanCursor::of(std::move(executable), *context_);
+  }
   void drop_plan() {
     plan_.reset();
-    at_ease_ = false;
+    unmonitored_ = false;
   }
   // It has a plan that asks for nothing, and nobody has to look after it; `plan` has none then.
-  [[nodiscard]] bool at_ease() const { return at_ease_; }
+  [[nodiscard]] bool is_unmonitored() const { return unmonitored_; }
   // How a value packs, if anybody has looked.
   [[nodiscard]] std::optional<PackedForm> form_of(Id value) const;
-  // A replay does not give what the operator gave: what it makes is kept from now on, and the period planned anew.
-  void distrust(Id op);
+  // A replay does not give what the operator gave: what it makes is kept from now on, and the pass planned anew.
+  void mark_inexact(Id op);
 
   // ---- values from outside ----
   // The value that the tensor's storage holds; a storage that is unknown, or was written while nobody watched, is a new
@@ -98,8 +100,8 @@ class Recording : public std::enable_shared_from_this<Recording> {
   // See Pending::end_backward.
   [[nodiscard]] bool end_backward();
 
-  // CPU seconds that its session has rebuilt and packed values for since it began.
-  [[nodiscard]] double rebuilding() const { return rules_->counters().rebuilding() - rebuilding_before_; }
+  // CPU seconds that its session has recomputed and packed values for since it began.
+  [[nodiscard]] double recomputing() const { return context_->counters().recomputing() - recomputing_before_; }
 
   // Its thread records elsewhere from now on: only what pending saved tensors need stays, and its recipes do not
   // change.
@@ -111,16 +113,16 @@ class Recording : public std::enable_shared_from_this<Recording> {
   void observe_form(Id value, const c10::StorageImpl&, at::ScalarType);
   void pack_at_once(Id value, const c10::StorageImpl&, at::ScalarType);
 
-  const std::shared_ptr<Rules> rules_;
-  Course course_;
+  const std::shared_ptr<RecordingContext> context_;
+  RecipeCursor cursor_;
   Journal journal_;
   Values values_;
-  std::shared_ptr<Period> period_;
+  std::shared_ptr<RecordedPass> pass_;
   bool expected_ = false;
-  std::optional<PlanRun> plan_;
-  bool at_ease_ = false;
+  std::optional<PlanCursor> plan_;
+  bool unmonitored_ = false;
   OperatorCall* call_ = nullptr;
-  const double rebuilding_before_;
+  const double recomputing_before_;
   bool in_backward_ = false, went_back_ = false;
 };
 

@@ -17,9 +17,9 @@ std::uint32_t Recordings::add(Recording& recording, Bindings& bindings) {
 }
 
 void Recordings::remove(const Recording& recording) {
-  const auto place = std::find(all_.begin(), all_.end(), &recording);
-  bindings_.erase(bindings_.begin() + (place - all_.begin()));
-  all_.erase(place);
+  const auto device = std::find(all_.begin(), all_.end(), &recording);
+  bindings_.erase(bindings_.begin() + (device - all_.begin()));
+  all_.erase(device);
 }
 
 Bindings* Recordings::bindings_of(std::uint32_t number) const {

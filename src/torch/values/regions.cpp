@@ -1,6 +1,6 @@
 #include "torch/values/regions.h"
 
-#include "torch/libtorch/of_thread.h"
+#include "torch/libtorch/per_thread.h"
 
 namespace reprise::internal {
 

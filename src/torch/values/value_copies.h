@@ -1,4 +1,4 @@
-// The copies of one value: packed, in the tier below its place, or none. Under the arbiter's lock.
+// The copies of one value: packed, in the tier below its device, or none. Under the arbiter's lock.
 #pragma once
 
 #include <memory>

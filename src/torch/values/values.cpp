@@ -9,13 +9,13 @@
 
 namespace reprise::internal {
 
-Values::Values(Course& course, const Journal& journal, Rules& rules, bool may_forget)
-    : course_(course), journal_(journal), rules_(rules), may_forget_(may_forget), victims_(rules.places().size()) {
+Values::Values(RecipeCursor& cursor, const Journal& journal, RecordingContext& context, bool may_evict)
+    : cursor_(cursor), journal_(journal), context_(context), may_evict_(may_evict), victims_(context.devices().size()) {
   resize();
 }
 
 void Values::resize() {
-  live_.resize(course_.values());
+  live_.resize(cursor_.values());
   bindings_.resize(live_.size());
   pending_.resize(live_.size());
 }
@@ -34,13 +34,13 @@ void Values::renumber(std::size_t from, std::size_t to) {
   }
 }
 
-void Values::become(Id value, Standing standing) {
-  TORCH_INTERNAL_ASSERT_DEBUG_ONLY(may_become(live_[value].standing, standing));
-  live_[value].standing = standing;
+void Values::become(Id value, Availability availability) {
+  TORCH_INTERNAL_ASSERT_DEBUG_ONLY(may_become(live_[value].availability, availability));
+  live_[value].availability = availability;
 }
 
 void Values::use(Id value) {
-  if (live_[value].uses++ == 0) live_[value].first_use = course_.next();
+  if (live_[value].uses++ == 0) live_[value].first_use = cursor_.next();
 }
 
 // ---- where it is ---------------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ void Values::use(Id value) {
 Id Values::add(c10::StorageImpl* storage, Id maker) {
   const meter::Header* const header = meter::header_of(*storage);
   const Bytes bytes = header ? header->bytes : static_cast<Bytes>(storage->nbytes());
-  const Id value = course_.add_value(bytes, maker, rules_.place_of(header));
+  const Id value = cursor_.add_value(bytes, maker, context_.device_of(header));
   resize();
   bind(storage, value);
   return value;
@@ -57,17 +57,17 @@ Id Values::add(c10::StorageImpl* storage, Id maker) {
 void Values::bind(c10::StorageImpl* storage, Id value) {
   const Id before = bindings_.find(storage);
   if (before != no_value && before != value) unbind(storage, before);
-  bindings_.bind(storage, value, course_.info(value).maker != no_operator);
+  bindings_.bind(storage, value, cursor_.info(value).maker != no_operator);
   live_[value].made_on = libtorch::current_stream(storage->device());
-  if (live_[value].standing == Standing::unmet) become(value, Standing::usual);
+  if (live_[value].availability == Availability::not_seen) become(value, Availability::normal);
 }
 
 void Values::unbind(c10::StorageImpl* storage, Id value) {
-  if (live_[value].standing != Standing::copied) let_go(value);
+  if (live_[value].availability != Availability::saved_copy) let_go(value);
   bindings_.unbind(storage);
 }
 
-c10::Storage Values::anywhere(Id value) const {
+c10::Storage Values::storage_even_if_evicted(Id value) const {
   if (live_[value].kept) return live_[value].kept;
   c10::Storage storage = bindings_.storage(value);
   if (!storage || !bindings_.written_unseen(value)) return storage;
@@ -76,8 +76,8 @@ c10::Storage Values::anywhere(Id value) const {
 }
 
 c10::Storage Values::storage(Id value) const {
-  if (rules_.forgets_everything() && rebuildable(value)) return live_[value].kept;
-  return anywhere(value);
+  if (context_.evicts_everything() && recomputable(value)) return live_[value].kept;
+  return storage_even_if_evicted(value);
 }
 
 bool Values::resident(Id value) const {
@@ -88,7 +88,7 @@ bool Values::resident(Id value) const {
   return there;
 }
 
-// ---- keeping and forgetting ----------------------------------------------------------------------------------------
+// ---- keeping and evicting ----------------------------------------------------------------------------------------
 
 void Values::let_go(Id value) {
   Arbiter::discard(std::exchange(live_[value].kept, c10::Storage()));
@@ -97,24 +97,25 @@ void Values::let_go(Id value) {
 void Values::keep(Id value, c10::Storage storage) {
   let_go(value);
   live_[value].kept = std::move(storage);
-  if (may_forget_ && rebuildable(value) && course_.choice_of(value) != Choice::keep) kept_lately_.push_back(value);
+  if (may_evict_ && recomputable(value) && cursor_.choice_of(value) != Choice::keep) kept_lately_.push_back(value);
 }
 
-VictimQueue& Values::victims(PlaceIndex place) {
+VictimQueue& Values::victims(DeviceOrdinal device) {
   for (const Id value : kept_lately_) {
-    if (!live_[value].kept || !rebuildable(value)) continue;
-    const RecordedValue& info = course_.info(value);
-    victims_[info.place].add(value, journal_.cost_of(info.maker), info.bytes, live_[value].saved_at,
-                             rules_.advice().turn_of(course_.recipes().operators[info.maker].likeness.back()));
+    if (!live_[value].kept || !recomputable(value)) continue;
+    const RecordedValue& info = cursor_.info(value);
+    victims_[info.device].add(
+        value, journal_.cost_of(info.maker), info.bytes, live_[value].saved_at,
+        context_.hints().priority_of(cursor_.recipes().operators[info.maker].structural_hash.back()));
   }
   kept_lately_.clear();
-  return victims_[place];
+  return victims_[device];
 }
 
 void Values::release(Id value) {
-  if (rebuildable(value)) let_go(value);
-  if (rebuildable(value) || live_[value].kept) drop_copies(value);
-  if (!course_.info(value).outlasts || !live_[value].kept) return;
+  if (recomputable(value)) let_go(value);
+  if (recomputable(value) || live_[value].kept) drop_copies(value);
+  if (!cursor_.info(value).must_keep_past_inputs || !live_[value].kept) return;
   if (std::find(released_.begin(), released_.end(), value) == released_.end()) released_.push_back(value);
 }
 
@@ -126,18 +127,18 @@ bool Values::release_outlasting() {
          }) != 0;
 }
 
-void Values::forget(Id value) {
-  if (course_.info(value).outlasts) return;
+void Values::evict(Id value) {
+  if (cursor_.info(value).must_keep_past_inputs) return;
   if (pending_.any_of(value) && live_[value].kept) {
     take_fingerprints(value, live_[value].kept);
-    rules_.forgotten_at_once(*live_[value].kept.unsafeGetStorageImpl(), bytes(value));
+    context_.evicted_at_once(*live_[value].kept.unsafeGetStorageImpl(), bytes(value));
   }
   let_go(value);
   live_[value].copies.give_up_fetched();
 }
 
 void Values::take_fingerprints(Id value, const c10::Storage& contents) {
-  if (!course_.in_recipes(value) || !rules_.verifies(course_.info(value))) return;
+  if (!cursor_.in_recipes(value) || !context_.verifies(cursor_.info(value))) return;
   const bool far = contents.device_type() != c10::DeviceType::CPU;
   if (far && live_[value].copies.usable_below()) return;  // its copy is not compared, and reading waits for the device
   if (far) return unread_.push_back(contents);
@@ -152,14 +153,14 @@ void Values::take_fingerprints(Id value, const c10::Storage& contents) {
 bool Values::pack(Id value, const PackedForm& form, PackedCopy::Account account) {
   LiveValue& live = live_[value];
   if (live.copies.packed()) return true;
-  return live.kept && live.copies.pack(form, live.kept, bytes(value), account, rules_.counters());
+  return live.kept && live.copies.pack(form, live.kept, bytes(value), account, context_.counters());
 }
 
 std::shared_ptr<const TierCopy> Values::put_below(Id value) {
   ValueCopies& copies = live_[value].copies;
   if (copies.usable_below()) return copies.below();
-  ValueTier* const tier = rules_.below(place(value));
-  c10::Storage contents = tier ? anywhere(value) : c10::Storage();
+  ValueTier* const tier = context_.below(device(value));
+  c10::Storage contents = tier ? storage_even_if_evicted(value) : c10::Storage();
   if (!contents) return nullptr;
   copies.put(*tier, std::move(contents), live_[value].made_on);
   return copies.below();
@@ -167,23 +168,23 @@ std::shared_ptr<const TierCopy> Values::put_below(Id value) {
 
 bool Values::may_put_away(Id value) const {
   const LiveValue& live = live_[value];
-  return may_forget_ && live.kept && live.kept.use_count() == 1 && !live.copies.below() && !live.away &&
-         !rebuildable(value) && live.standing != Standing::unmet && live.standing < Standing::lost &&
-         meter::header_of(*live.kept.unsafeGetStorageImpl());
+  return may_evict_ && live.kept && live.kept.use_count() == 1 && !live.copies.below() && !live.away &&
+         !recomputable(value) && live.availability != Availability::not_seen &&
+         live.availability < Availability::lost && meter::header_of(*live.kept.unsafeGetStorageImpl());
 }
 
 void Values::put_away(Id value) {
   if (live_[value].kept && live_[value].kept.use_count() == 1) let_go(value);
 }
 
-bool Values::give_up_origins(PlaceIndex place, Bytes factor) {
-  if (!may_forget_) return false;
+bool Values::give_up_origins(DeviceOrdinal device, Bytes factor) {
+  if (!may_evict_) return false;
   const std::size_t now = journal_.moment();
   if (factor > 1 && now < look_for_origins_at_) return false;
   constexpr Bytes little = 64 << 10;
   bool any = false;
   for (Id v = 0; v < static_cast<Id>(live_.size()); ++v) {
-    if (this->place(v) == place && bytes(v) >= little) any |= give_up(v, factor);
+    if (this->device(v) == device && bytes(v) >= little) any |= give_up(v, factor);
   }
   if (!any) look_for_origins_at_ = now + now / 16 + 16;
   return any;
@@ -191,15 +192,15 @@ bool Values::give_up_origins(PlaceIndex place, Bytes factor) {
 
 bool Values::give_up(Id value, Bytes factor) {
   LiveValue& live = live_[value];
-  const bool is_origin = live.standing == Standing::usual || live.standing == Standing::orphan;
-  if (!live.kept || live.uses == 0 || !is_origin || live.away || rebuildable(value)) return false;
-  if (live.kept.use_count() > 1 || pending_.any_of(value) || course_.info(value).outlasts) return false;
-  Descendants gone(course_, value);
+  const bool is_origin = live.availability == Availability::normal || live.availability == Availability::recipe_broken;
+  if (!live.kept || live.uses == 0 || !is_origin || live.away || recomputable(value)) return false;
+  if (live.kept.use_count() > 1 || pending_.any_of(value) || cursor_.info(value).must_keep_past_inputs) return false;
+  Descendants gone(cursor_, value);
   std::vector<Id> instead, passed;
   Bytes more = 0;
-  for (Id op = live.first_use; op < course_.next(); ++op) {
+  for (Id op = live.first_use; op < cursor_.next(); ++op) {
     if (!gone.reach(op)) continue;
-    for (const Output& output : course_.recipes().outputs_of(op)) {
+    for (const Output& output : cursor_.recipes().outputs_of(op)) {
       if (resident(output.value)) {
         instead.push_back(output.value);
         more += bytes(output.value);
@@ -213,14 +214,14 @@ bool Values::give_up(Id value, Bytes factor) {
     if (more * factor >= bytes(value)) return false;
   }
   for (const Id one : instead) {
-    if (!rebuildable(one)) continue;
-    keep(one, anywhere(one));
-    become(one, Standing::orphan);
+    if (!recomputable(one)) continue;
+    keep(one, storage_even_if_evicted(one));
+    become(one, Availability::recipe_broken);
   }
   for (const Id one : passed) {
-    if (live_[one].standing == Standing::usual) become(one, Standing::lost);
+    if (live_[one].availability == Availability::normal) become(one, Availability::lost);
   }
-  become(value, Standing::lost);
+  become(value, Availability::lost);
   let_go(value);
   pending_changed();
   return true;
@@ -232,11 +233,11 @@ bool Values::needed(Id value) {
 }
 
 void Values::find_needed() {
-  std::vector<Id> rebuilt;
+  std::vector<Id> recomputed;
   for (Id v = 0; v < static_cast<Id>(live_.size()); ++v) {
-    if (pending_.any_of(v) && rebuildable(v)) rebuilt.push_back(v);
+    if (pending_.any_of(v) && recomputable(v)) recomputed.push_back(v);
   }
-  needed_ = with_origins(course_, std::move(rebuilt), [this](Id value) { return rebuildable(value); });
+  needed_ = with_origins(cursor_, std::move(recomputed), [this](Id value) { return recomputable(value); });
   needed_known_ = true;
 }
 
@@ -244,29 +245,30 @@ void Values::find_needed() {
 
 bool Values::would_copy(Id value) {
   const LiveValue& live = live_[value];
-  return !rebuildable(value) && live.uses > 0 && live.kept && live.standing < Standing::copied && needed(value);
+  return !recomputable(value) && live.uses > 0 && live.kept && live.availability < Availability::saved_copy &&
+         needed(value);
 }
 
 void Values::replace(Id value, c10::Storage copy, std::optional<c10::Stream> made_on) {
   let_go(value);
   live_[value].made_on = made_on;
   live_[value].kept = std::move(copy);
-  become(value, Standing::copied);
+  become(value, Availability::saved_copy);
   bindings_.expect_nothing(value);
 }
 
-void Values::lose(Id value, Standing how) {
-  if (rebuildable(value) || live_[value].uses == 0 || live_[value].standing >= Standing::copied) return;
+void Values::lose(Id value, Availability how) {
+  if (recomputable(value) || live_[value].uses == 0 || live_[value].availability >= Availability::saved_copy) return;
   become(value, how);
-  Descendants descendants(course_, value);
-  for (Id op = 0; op < course_.next(); ++op) {
+  Descendants descendants(cursor_, value);
+  for (Id op = 0; op < cursor_.next(); ++op) {
     if (!descendants.reach(op)) continue;
-    for (const Output& output : course_.recipes().outputs_of(op)) {
+    for (const Output& output : cursor_.recipes().outputs_of(op)) {
       descendants.add(output.value);
-      c10::Storage contents = anywhere(output.value);
+      c10::Storage contents = storage_even_if_evicted(output.value);
       if (!contents) continue;  // nobody asks for it any more, but others are made of it
       live_[output.value].kept = std::move(contents);
-      if (live_[output.value].standing == Standing::usual) become(output.value, Standing::orphan);
+      if (live_[output.value].availability == Availability::normal) become(output.value, Availability::recipe_broken);
     }
   }
 }
@@ -275,12 +277,12 @@ void Values::lose(Id value, Standing how) {
 
 // What backward itself will ask for has to be back by then, with Reprise or without.
 bool Values::would_take(Id value, const Freed& how) {
-  return (how.far || (!how.moved && !how.by_aside && !pending_.any_of(value))) && would_copy(value);
+  return (how.far || (!how.moved && !how.by_library && !pending_.any_of(value))) && would_copy(value);
 }
 
 bool Values::freed(Id value, const Freed& how) {
   LiveValue& live = live_[value];
-  if (rebuildable(value)) {
+  if (recomputable(value)) {
     let_go(value);
     return false;
   }
@@ -288,28 +290,28 @@ bool Values::freed(Id value, const Freed& how) {
     replace(value, how.taken, live.made_on);
     return false;
   }
-  if (live.uses == 0 || live.standing >= Standing::copied) return false;
-  if (how.far) return lose(value, Standing::lost), false;
+  if (live.uses == 0 || live.availability >= Availability::saved_copy) return false;
+  if (how.far) return lose(value, Availability::lost), false;
   live.away = Away{how.bytes, {}};
-  if (rules_.verifies(course_.info(value))) live.away->fingerprint = fingerprint(how.contents, how.bytes);
+  if (context_.verifies(cursor_.info(value))) live.away->fingerprint = fingerprint(how.contents, how.bytes);
   return !how.moved && keep_what_outlasts(value);
 }
 
 // What the program cannot reach any more, only nodes of backward that exist by now will ask for, and they need the
 // value itself to be back. What it can reach may be asked for by others, at any time.
 bool Values::keep_what_outlasts(Id value) {
-  Descendants descendants(course_, value);
+  Descendants descendants(cursor_, value);
   bool more = false;
-  for (Id op = live_[value].first_use; op < course_.next(); ++op) {
+  for (Id op = live_[value].first_use; op < cursor_.next(); ++op) {
     if (!descendants.reach(op)) continue;
-    for (const Output& output : course_.recipes().outputs_of(op)) {
-      if (!rebuildable(output.value)) continue;  // it is kept
+    for (const Output& output : cursor_.recipes().outputs_of(op)) {
+      if (!recomputable(output.value)) continue;  // it is kept
       if (!held_by_program(output.value)) {
         descendants.add(output.value);
         continue;
       }
       if (!live_[output.value].kept) live_[output.value].kept = bindings_.storage(output.value);
-      course_.mark_outlasting(output.value);
+      cursor_.mark_outlasting(output.value);
       more = true;
     }
   }
@@ -317,14 +319,14 @@ bool Values::keep_what_outlasts(Id value) {
   return more;
 }
 
-bool Values::is_there(Id value) {
+bool Values::has_contents(Id value) {
   LiveValue& live = live_[value];
   if (!live.away) return true;
   if (!live.kept || !live.kept.data() || live.kept.nbytes() < live.away->bytes) return false;
   Fingerprint& expected = live.away->fingerprint;
   if (expected.empty()) return true;
   if (!differences(expected, fingerprint(live.kept.data(), live.away->bytes)).empty()) return false;
-  course_.mark_verified(value);
+  cursor_.mark_verified(value);
   expected.clear();
   return true;
 }

@@ -15,7 +15,7 @@ constexpr double per_byte = 16 << 20;
 int class_by_cost(double cost, Bytes bytes) {
   const double density = (cost + 1) / static_cast<double>(bytes) * per_byte;
   const double above = std::log2(std::max(1.0, density)) / 2;
-  return static_cast<int>(std::min<double>(above, VictimQueue::classes_of_turn - 1));
+  return static_cast<int>(std::min<double>(above, VictimQueue::classes_of_priority - 1));
 }
 
 }  // namespace
@@ -30,22 +30,22 @@ void VictimQueue::push(Heap& heap, Entry entry) {
   std::push_heap(heap.begin(), heap.end(), saved_later);
 }
 
-void VictimQueue::add(Id value, double cost, Bytes bytes, float saved_at, Turn turn) {
-  push(heaps_[static_cast<int>(turn) * classes_of_turn + class_by_cost(cost, bytes)], {saved_at, value});
+void VictimQueue::add(Id value, double cost, Bytes bytes, float saved_at, EvictionPriority turn) {
+  push(heaps_[static_cast<int>(turn) * classes_of_priority + class_by_cost(cost, bytes)], {saved_at, value});
 }
 
 double VictimQueue::most_in(int of_class, Bytes bytes) {
-  const int by_cost = of_class % classes_of_turn;
-  if (by_cost == classes_of_turn - 1) return std::numeric_limits<double>::infinity();
+  const int by_cost = of_class % classes_of_priority;
+  if (by_cost == classes_of_priority - 1) return std::numeric_limits<double>::infinity();
   return std::exp2(2 * (by_cost + 1)) / per_byte * static_cast<double>(bytes) - 1;
 }
 
 bool VictimQueue::move_first(int of_class, double cost, Bytes bytes) {
   const int now = class_by_cost(cost, bytes);
-  if (now <= of_class % classes_of_turn) return false;
+  if (now <= of_class % classes_of_priority) return false;
   const Entry entry = heaps_[of_class].front();
   pop(heaps_[of_class]);
-  push(heaps_[of_class / classes_of_turn * classes_of_turn + now], entry);
+  push(heaps_[of_class / classes_of_priority * classes_of_priority + now], entry);
   return true;
 }
 

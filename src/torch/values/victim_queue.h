@@ -1,11 +1,11 @@
-// Which value to forget first: a queue that stays cheap for thousands of tiny values.
+// Which value to evict first: a queue that stays cheap for thousands of tiny values.
 //
-// A value is worth forgetting if it is cheap to rebuild, large, and needed last. Exact costs change all the time, so
+// A value is worth evicting if it is cheap to recompute, large, and needed last. Exact costs change all the time, so
 // values are sorted by the cost of their own operator per byte into a few classes, a factor of four apart; in each
 // class the one that was saved first is needed last and comes first. Only the first of each class is then scored
 // exactly. If that finds it to be dearer than its class, because what it is made of is gone, it goes to where it
 // belongs, and the next one is looked at: or one sum that only a matrix product brings back would keep all masks behind
-// it. Values whose turn is known (advice.h) are in classes of their own.
+// it. Values whose turn is known (eviction_hints.h) are in classes of their own.
 #pragma once
 
 #include <array>
@@ -14,17 +14,19 @@
 #include <vector>
 
 #include "reprise/trace/trace.h"
-#include "torch/plans/advice.h"
+#include "torch/plans/eviction_hints.h"
 
 namespace reprise::internal {
 
 class VictimQueue {
  public:
-  static constexpr int classes_of_turn = 16;
-  static constexpr int classes = 5 * classes_of_turn;
+  static constexpr int classes_of_priority = 16;
+  static constexpr int classes = 5 * classes_of_priority;
 
-  void add(Id value, double cost, Bytes bytes, float saved_at, Turn turn = Turn::unknown);
-  [[nodiscard]] static Turn turn_of(int of_class) { return static_cast<Turn>(of_class / classes_of_turn); }
+  void add(Id value, double cost, Bytes bytes, float saved_at, EvictionPriority turn = EvictionPriority::unknown);
+  [[nodiscard]] static EvictionPriority priority_of(int of_class) {
+    return static_cast<EvictionPriority>(of_class / classes_of_priority);
+  }
 
   // The first of this class that `usable` accepts, which says take (it stays in the queue), drop (it is no candidate
   // any more), skip (not if there are others), or busy (it is in use now).

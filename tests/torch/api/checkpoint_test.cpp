@@ -1,4 +1,4 @@
-// checkpoint(): a function forgets what it saves for backward, and nobody notices.
+// checkpoint(): a function evicts what it saves for backward, and nobody notices.
 #include "reprise/torch/checkpoint.h"
 
 #include <ATen/autocast_mode.h>
@@ -116,7 +116,7 @@ struct Block : nn::Module {
   nn::Dropout d;
 };
 
-TEST(Checkpoint, ForgetsWhatIsSavedInsideAndFreesEverythingAfterBackward) {
+TEST(Checkpoint, EvictsWhatIsSavedInsideAndFreesEverythingAfterBackward) {
   torch::manual_seed(1);
   std::vector<std::shared_ptr<Block>> blocks;
   for (int i = 0; i < 4; ++i) blocks.push_back(std::make_shared<Block>());
@@ -134,8 +134,8 @@ TEST(Checkpoint, ForgetsWhatIsSavedInsideAndFreesEverythingAfterBackward) {
   const Bytes plain = saved_by(false);
   for (const auto& block : blocks) block->zero_grad(false);
   const Bytes before = meter_here().live();
-  const Bytes forgotten = saved_by(true);
-  EXPECT_LT(forgotten, plain / 3);
+  const Bytes evicted = saved_by(true);
+  EXPECT_LT(evicted, plain / 3);
   EXPECT_EQ(meter_here().live(), before);
   EXPECT_TRUE(Recordings::of_process().all().empty());
 }
@@ -368,7 +368,7 @@ TEST(Checkpoint, InPlaceOperatorsAndViewsBehaveAsWithoutIt) {
 TEST(Checkpoint, AnOutputMayBeWrittenAfterwards) {
   expect_same([](bool on) {
     const Tensor x = torch::randn({32}).requires_grad_(true);
-    // Nobody saves the sum, but the sine is rebuilt from it.
+    // Nobody saves the sum, but the sine is recomputed from it.
     Tensor y, s;
     std::tie(y, s) = run(
         on,
@@ -507,8 +507,8 @@ TEST(CheckpointSequential, OfASequentialHasTheBitsOfThePlainRunForEveryNumberOfS
   }
 }
 
-TEST(CheckpointSequential, SegmentsAreBalancedByWhatTheyForget) {
-  // Of four functions the first forgets most by far.
+TEST(CheckpointSequential, SegmentsAreBalancedByWhatTheyEvict) {
+  // Of four functions the first evicts most by far.
   std::vector<std::function<Tensor(Tensor)>> functions{
       [](const Tensor& x) {
         return x.repeat({64, 1}).exp().tanh().sigmoid().slice(0, 0, 32);

@@ -109,8 +109,8 @@ TEST_F(ExitDeathTest, IsCleanAfterAnErrorOfTheUsersInBackward) {
               ::testing::ExitedWithCode(3), "");
 }
 
-TEST_F(ExitDeathTest, IsCleanAfterAnErrorOfTheUsersInBackwardWithEverythingForgotten) {
-  EXPECT_EXIT((backward_with_an_error_of_the_users(testing::forgetting_everything()), end()),
+TEST_F(ExitDeathTest, IsCleanAfterAnErrorOfTheUsersInBackwardWithEverythingEvicted) {
+  EXPECT_EXIT((backward_with_an_error_of_the_users(testing::evicting_everything()), end()),
               ::testing::ExitedWithCode(3), "");
 }
 
@@ -120,7 +120,7 @@ TEST_F(ExitDeathTest, IsCleanAfterABudgetErrorInBackward) {
 
 TEST_F(ExitDeathTest, IsCleanAfterAnErrorInTheBackwardOfAThreadThatHasEnded) {
   EXPECT_EXIT(
-      (std::async(std::launch::async, [] { backward_with_an_error_of_the_users(testing::forgetting_everything()); })
+      (std::async(std::launch::async, [] { backward_with_an_error_of_the_users(testing::evicting_everything()); })
            .get(),
        end()),
       ::testing::ExitedWithCode(3), "");
@@ -131,7 +131,7 @@ TEST_F(ExitDeathTest, IsCleanWithAGraphInAGlobalObject) {
     static Tensor output;  // made before anything of Reprise's on this thread, so destroyed after it
     nn::Sequential model = tower(20);
     model->forward(torch::ones({16, 64})).sum().backward();
-    static Session session(testing::forgetting_everything());
+    static Session session(testing::evicting_everything());
     const auto step = session.step();
     output = model->forward(torch::ones({16, 64}));
   };
@@ -142,7 +142,7 @@ TEST_F(ExitDeathTest, IsCleanWithAGraphInAnObjectOfTheThread) {
   const auto program = [] {
     static thread_local Tensor output;
     nn::Sequential model = tower(20);
-    Session session(testing::forgetting_everything());
+    Session session(testing::evicting_everything());
     const auto step = session.step();
     output = model->forward(torch::ones({16, 64}));
   };

@@ -92,13 +92,13 @@ class Faults : public ::testing::Test {
   Bytes level_ = 0, peak_ = 0;
 };
 
-TEST_F(Faults, WhileNothingIsForgotten) {
+TEST_F(Faults, WhileNothingIsEvicted) {
   Session session(testing::within(no_limit));
   fail_everywhere(session);
 }
 
-TEST_F(Faults, WhileEverythingIsForgotten) {
-  Session session(testing::forgetting_everything());
+TEST_F(Faults, WhileEverythingIsEvicted) {
+  Session session(testing::evicting_everything());
   fail_everywhere(session);
 }
 
@@ -137,7 +137,7 @@ struct Remembers : torch::autograd::Function<Remembers> {
 
 TEST(FaultsInWrites, AnOperatorThatWritesFailsInTheMiddleOfAStepThatIsFollowed) {
   SessionOptions options = options_here();
-  options.forget_everything = true;
+  options.evict_everything = true;
   options.planning_time = std::chrono::milliseconds(0);
   Session session(options);
   const auto weight = torch::ones({64}, torch::requires_grad());

@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 using testing::code_of;
 using testing::difference;
 using testing::Ending;
-using testing::forgetting_everything;
+using testing::evicting_everything;
 using testing::in_child;
 using testing::SmallTraining;
 using testing::start_child;
@@ -218,7 +218,7 @@ TEST_F(Fork, AHundredChildrenWhileAnotherThreadTrains) {
   for (int i = 0; i < 100 && failed == 0; ++i) {
     failed = in_child(
         [&] {
-          Session session(forgetting_everything());
+          Session session(evicting_everything());
           auto step = session.step();
           const auto x = at::ones({16, 16}).requires_grad_(true);
           (x * 2).tanh().exp().sum().backward();

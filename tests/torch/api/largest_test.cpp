@@ -67,7 +67,7 @@ TEST(Largest, IsConfirmedByARealStepWithinTheBudget) {
                                             (void)training.step(rows);
                                             training.drop_gradients();
                                           });
-  EXPECT_GE(largest.size, 512) << "what fits without forgetting anything";
+  EXPECT_GE(largest.size, 512) << "what fits without evicting anything";
   EXPECT_GT(largest.peak, 0);
   EXPECT_LE(largest.peak, budget);
   EXPECT_EQ(trained.count(64), 3u);
@@ -103,7 +103,7 @@ TEST(Largest, DoesNotTakeWhatAFirstStepHasNotAllocatedYetForGrowth) {
                                             training.drop_gradients();
                                             if (!state.defined()) state = torch::empty({of_others}, torch::kByte);
                                           });
-  EXPECT_GE(largest.size, 1024) << "what fits without forgetting anything";
+  EXPECT_GE(largest.size, 1024) << "what fits without evicting anything";
 }
 
 TEST(Largest, TriesSmallerSizesIfTheStepNeedsMoreThanWasPredicted) {

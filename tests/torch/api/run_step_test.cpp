@@ -134,7 +134,7 @@ TEST_F(RunStep, ThatDoesNotFitIsPlannedAndRunAgain) {
   }
 }
 
-TEST_F(RunStep, MayBeSeveralPeriods) {
+TEST_F(RunStep, MayBeSeveralPasses) {
   const auto expected = expected_of([&] {
     training_.train();
     training_.train();

@@ -18,7 +18,7 @@ using testing::snapshots;
 using testing::within;
 
 // Blocks that are wide inside and narrow in between, as those of attention are: what is in between is cheap to keep,
-// and rebuilding it takes a whole block.
+// and recomputing it takes a whole block.
 class WideBlocks {
  public:
   WideBlocks() {
@@ -87,7 +87,7 @@ at::Tensor gradient_of_sums_and_squares(const at::Tensor& x, const at::Tensor& w
   return weight.grad().clone();
 }
 
-TEST(OnlinePolicy, ForgetsWhatIsCheapAlsoIfSomethingDearLooksAsCheapAndIsOlder) {
+TEST(OnlinePolicy, EvictsWhatIsCheapAlsoIfSomethingDearLooksAsCheapAndIsOlder) {
   constexpr int blocks = 8;
   const at::Tensor x = at::rand({512, 512}), weight = at::rand({512, 512}).mul_(1e-4).requires_grad_(true);
   const at::Tensor expected = gradient_of_sums_and_squares(x, weight, blocks);

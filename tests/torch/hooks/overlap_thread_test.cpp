@@ -97,10 +97,10 @@ class Beside {
   std::thread thread_;
 };
 
-SessionOptions forgetting() {
+SessionOptions evicting() {
   SessionOptions options = options_here();
   options.planning_time = std::chrono::milliseconds(0);
-  options.forget_everything = true;
+  options.evict_everything = true;
   return options;
 }
 
@@ -120,7 +120,7 @@ Bytes share(Bytes bytes, double of_it) {
 TEST(OverlapThread, ForwardOfTheNextPartGoesOnWhileAnotherThreadRunsBackwardOfTheLast) {
   Tower one(1, 12), two(2, 80);
   for (int i = 0; i < 5; ++i) {
-    Session session(forgetting());
+    Session session(evicting());
     {
       const Step step = session.step();
       Tensor first = one.loss();
@@ -154,7 +154,7 @@ TEST(OverlapThread, UnderABudgetForwardOfTheNextPartPressesWhileAnotherThreadRep
 
 TEST(OverlapThread, TwoThreadsRunBackwardOfTwoPartsOfOneStep) {
   Tower one(1, 16), two(2, 16);
-  Session session(forgetting());
+  Session session(evicting());
   for (int i = 0; i < 5; ++i) {
     {
       const Step step = session.step();
@@ -201,7 +201,7 @@ TEST(OverlapThread, TwoThreadsTrainWithOneSession) {
 
 TEST(OverlapThread, ThreadsComeAndGoWithAStepEach) {
   Tower tower(4, 12);
-  Session session(forgetting());
+  Session session(evicting());
   for (int i = 0; i < 10; ++i) std::thread([&] { tower.step(session); }).join();
 }
 
@@ -223,7 +223,7 @@ TEST(OverlapThread, ALoaderThatDrawsAndAllocatesPressesTheTraining) {
 TEST(OverlapThread, MasksAreTheSameInBackwardWhileALoaderDraws) {
   const Tensor ones = at::ones({64, 64});
   const Beside loader([] { (void)at::rand({16}); });
-  Session session(forgetting());
+  Session session(evicting());
   for (int i = 0; i < 10; ++i) {
     Tensor x = ones.clone().requires_grad_(true), seen;
     {
@@ -263,7 +263,7 @@ TEST(OverlapThread, ASamplerAllocatesUnderTheLockOfTheGeneratorWhileTrainingDraw
 
 TEST(OverlapThread, GraphsAreFreedByAnotherThreadWhileTheNextStepRuns) {
   Tower tower(7, 16);
-  Session session(forgetting());
+  Session session(evicting());
   std::mutex mutex;
   std::deque<Tensor> graphs;
   {
@@ -326,7 +326,7 @@ TEST(OverlapThread, TheBudgetIsChangedByAnotherThreadWhileStepsRun) {
 TEST(OverlapThread, ASessionEndsWhileAnotherThreadHasItsGraphs) {
   Tower tower(13, 16), other(14, 16);
   for (int i = 0; i < 5; ++i) {
-    std::optional<Session> session(forgetting());
+    std::optional<Session> session(evicting());
     Tensor loss;
     {
       const Step step = session->step();
@@ -337,7 +337,7 @@ TEST(OverlapThread, ASessionEndsWhileAnotherThreadHasItsGraphs) {
       loss.reset();
     });
     session.reset();
-    Session next(forgetting());
+    Session next(evicting());
     other.step(next);
     backward.join();
     tower.expect_right();

@@ -50,7 +50,7 @@ class MeterTest : public ::testing::Test {
   const Bytes tracked_before = meter::tracked();
 
  private:
-  const std::pair<meter::Pressure, meter::Death> former_ = meter::callbacks(nullptr, nullptr);
+  const std::pair<meter::Pressure, meter::OnFree> former_ = meter::callbacks(nullptr, nullptr);
 };
 using MeterThreadTest = MeterTest;
 
@@ -338,12 +338,12 @@ TEST_F(MeterTest, WhatTheSystemDoesNotHaveIsNotCounted) {
 
 TEST_F(MeterTest, KnowsWhenAnotherAllocatorIsInFront) {
   c10::Allocator* const meters = c10::GetCPUAllocator();
-  ASSERT_TRUE(meter::in_charge());
+  ASSERT_TRUE(meter::is_installed());
   c10::SetCPUAllocator(c10::GetDefaultCPUAllocator(), 101);
-  EXPECT_FALSE(meter::in_charge());
+  EXPECT_FALSE(meter::is_installed());
   EXPECT_EQ(meter::header_of(*storage(100).unsafeGetStorageImpl()), nullptr);
   c10::SetCPUAllocator(meters, 101);
-  EXPECT_TRUE(meter::in_charge());
+  EXPECT_TRUE(meter::is_installed());
 }
 
 TEST_F(MeterTest, TheProfilerIsToldAsOfAnyAllocator) {

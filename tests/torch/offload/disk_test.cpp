@@ -29,7 +29,7 @@ using testing::within;
 
 class Disks : public ::testing::Test {
  protected:
-  // Whatever would be forgotten goes to disk.
+  // Whatever would be evicted goes to disk.
   SessionOptions eager(Bytes budget, std::chrono::milliseconds planning_time = std::chrono::milliseconds(0)) {
     SessionOptions options = within(budget, planning_time);
     options.planning_share = std::numeric_limits<double>::infinity();
@@ -194,15 +194,16 @@ TEST_F(Disks, MayBeDamaged) {
 
 TEST_F(Disks, ThatCannotBeUsedAreAnErrorOfTheSession) {
   SessionOptions options = eager(training_.budget(0.5));
-  options.disk.folder = folder_ / "nowhere";
+  options.disk.folder = folder_ / "untracked";
   const auto error = thrown_by<DiskError>([&] { Session session(options); });
   ASSERT_TRUE(error.has_value());
-  EXPECT_NE(std::string(error->what()).find("nowhere"), std::string::npos);
+  EXPECT_NE(std::string(error->what()).find("untracked"), std::string::npos);
   options.disk = {.folder = folder_.path(), .bytes = -1};
   EXPECT_TRUE(thrown_by<BadOption>([&] { Session session(options); }).has_value());
 }
 
-// ---- values that cannot be rebuilt ---------------------------------------------------------------------------------
+// ---- values that cannot be recomputed
+// ---------------------------------------------------------------------------------
 
 // Draws from the default generator by itself, so that nobody can draw it again.
 at::Tensor draw_in_its_own_way(const at::Tensor& x) {
@@ -215,7 +216,7 @@ TORCH_LIBRARY(reprise_disk_test, library) {
   library.impl("noise", c10::DispatchKey::CPU, draw_in_its_own_way);
 }
 
-class DisksOfWhatCannotBeRebuilt : public Disks {
+class DisksOfWhatCannotBeRecomputed : public Disks {
  protected:
   std::vector<Snapshot> step() {
     static const auto noise = c10::Dispatcher::singleton()
@@ -248,7 +249,7 @@ class DisksOfWhatCannotBeRebuilt : public Disks {
   Bytes level_ = 0;
 };
 
-TEST_F(DisksOfWhatCannotBeRebuilt, HaveRoomForIt) {
+TEST_F(DisksOfWhatCannotBeRecomputed, HaveRoomForIt) {
   SessionOptions options = eager(budget(0.35));
   SessionOptions without = options;
   without.disk = {};
@@ -265,7 +266,7 @@ TEST_F(DisksOfWhatCannotBeRebuilt, HaveRoomForIt) {
   EXPECT_LE(session.summary().peak, options.budget);
 }
 
-TEST_F(DisksOfWhatCannotBeRebuilt, SayThatItIsLostAndTheNextStepIsAsEver) {
+TEST_F(DisksOfWhatCannotBeRecomputed, SayThatItIsLostAndTheNextStepIsAsEver) {
   Session session(eager(budget(0.35)));
   files_.before = [](FileOperation operation, const fs::path& path) {
     if (operation == FileOperation::read) throw FileError("read", path, EIO);
@@ -277,13 +278,13 @@ TEST_F(DisksOfWhatCannotBeRebuilt, SayThatItIsLostAndTheNextStepIsAsEver) {
   } catch (const std::exception& error) {
     what = error.what();
   }
-  EXPECT_NE(what.find("cannot be rebuilt"), std::string::npos) << what;
+  EXPECT_NE(what.find("cannot be recomputed"), std::string::npos) << what;
   files_.before = [](auto, auto&) {};
   auto open = session.step();
   EXPECT_EQ(difference(expected_, step()), "");
 }
 
-TEST_F(DisksOfWhatCannotBeRebuilt, AreAsGoodAsNoneIfNothingCanBeWritten) {
+TEST_F(DisksOfWhatCannotBeRecomputed, AreAsGoodAsNoneIfNothingCanBeWritten) {
   const auto trains = [&](const SessionOptions& options) {
     Session session(options);
     try {

@@ -1,11 +1,11 @@
-// Plans that stay: steps whose other bytes differ, steps of several periods, and programs that settle late follow a
+// Plans that stay: steps whose other bytes differ, steps of several passes, and programs that settle late follow a
 // plan from early on, and go on following one.
 #include <gtest/gtest.h>
 
 #include <cstdint>
 
 #include "reprise/torch/session.h"
-#include "torch/plans/made_period.h"
+#include "torch/plans/made_pass.h"
 #include "torch/small_training.h"
 
 namespace reprise {
@@ -13,7 +13,7 @@ using namespace internal;
 namespace {
 
 using testing::difference;
-using testing::MadePeriod;
+using testing::MadePass;
 using testing::SmallTraining;
 using testing::soon;
 using testing::within;
@@ -68,65 +68,66 @@ TEST(LastingPlans, AreFollowedUntilTheNextOneIsThere) {
   EXPECT_EQ(session.summary().divergences, 0);
 }
 
-// What is known of other bytes, without a session: one moment, and a script that leaves ten bytes of the budget there.
+// What is known of other bytes, without a session: one moment, and a executable that leaves ten bytes of the budget
+// there.
 class OtherBytesOfAPeriod : public ::testing::Test {
  protected:
   OtherBytesOfAPeriod() {
     (void)made_.run({made_.outside(8)}, 100);
-    period_ = made_.period();
-    period_.other = of(100);
-    auto script = std::make_shared<Script>();
-    script->budget = 1600;
-    script->added_cost = 1;
-    script->most_other = of(110);
-    period_.use(std::move(script), {});
+    pass_ = made_.pass();
+    pass_.other = of(100);
+    auto executable = std::make_shared<ExecutablePlan>();
+    executable->budget = 1600;
+    executable->added_cost = 1;
+    executable->most_other = of(110);
+    pass_.use(std::move(executable), {});
   }
   static std::vector<OtherBytes> of(Bytes bytes) { return {{bytes, bytes}}; }
 
-  MadePeriod made_;
-  Period period_;
+  MadePass made_;
+  RecordedPass pass_;
 };
 
 TEST_F(OtherBytesOfAPeriod, AreTheMostOfTheStepsLately) {
-  period_.see_other(of(104));
-  period_.see_other(of(101));
-  EXPECT_EQ(period_.other[0].between, 104);
-  EXPECT_EQ(period_.other[0].within, 104);
-  EXPECT_EQ(period_.spare, 6);
-  EXPECT_FALSE(period_.outgrew_plan());
+  pass_.see_other(of(104));
+  pass_.see_other(of(101));
+  EXPECT_EQ(pass_.other[0].between, 104);
+  EXPECT_EQ(pass_.other[0].within, 104);
+  EXPECT_EQ(pass_.spare, 6);
+  EXPECT_FALSE(pass_.outgrew_plan());
 }
 
 TEST_F(OtherBytesOfAPeriod, OutgrowThePlanWhenTheyAreMoreThanItAllowsFor) {
-  period_.see_other({{110, 111}});
-  EXPECT_TRUE(period_.outgrew_plan());
-  EXPECT_TRUE(period_.script) << "it is followed until there is another";
+  pass_.see_other({{110, 111}});
+  EXPECT_TRUE(pass_.outgrew_plan());
+  EXPECT_TRUE(pass_.executable) << "it is followed until there is another";
 }
 
 TEST_F(OtherBytesOfAPeriod, ShrinkWhenTheyHaveReallyShrunk) {
-  for (int i = 0; i < 15; ++i) period_.see_other(of(50));
-  EXPECT_EQ(period_.other[0].between, 100);
-  period_.see_other(of(50));
-  EXPECT_EQ(period_.other[0].between, 50);
-  EXPECT_FALSE(period_.outgrew_plan()) << "by too little to plan again";
-  for (int i = 0; i < 32; ++i) period_.see_other(of(0));
-  EXPECT_EQ(period_.spare, 110);
-  EXPECT_FALSE(period_.outgrew_plan()) << "exactly a sixteenth of the budget";
+  for (int i = 0; i < 15; ++i) pass_.see_other(of(50));
+  EXPECT_EQ(pass_.other[0].between, 100);
+  pass_.see_other(of(50));
+  EXPECT_EQ(pass_.other[0].between, 50);
+  EXPECT_FALSE(pass_.outgrew_plan()) << "by too little to plan again";
+  for (int i = 0; i < 32; ++i) pass_.see_other(of(0));
+  EXPECT_EQ(pass_.spare, 110);
+  EXPECT_FALSE(pass_.outgrew_plan()) << "exactly a sixteenth of the budget";
 }
 
 TEST_F(OtherBytesOfAPeriod, ThatShrankByMuchWantAnotherPlan) {
-  period_.other = of(900);
-  auto script = std::make_shared<Script>(*period_.script);
-  script->most_other = of(900);
-  period_.use(std::move(script), {});
-  for (int i = 0; i < 31; ++i) period_.see_other(of(i == 0 ? 900 : 500));
-  EXPECT_FALSE(period_.outgrew_plan());
-  period_.see_other(of(500));
-  EXPECT_TRUE(period_.outgrew_plan());
+  pass_.other = of(900);
+  auto executable = std::make_shared<ExecutablePlan>(*pass_.executable);
+  executable->most_other = of(900);
+  pass_.use(std::move(executable), {});
+  for (int i = 0; i < 31; ++i) pass_.see_other(of(i == 0 ? 900 : 500));
+  EXPECT_FALSE(pass_.outgrew_plan());
+  pass_.see_other(of(500));
+  EXPECT_TRUE(pass_.outgrew_plan());
 }
 
 TEST_F(OtherBytesOfAPeriod, OfAStepThatWasNotMeasuredDoNotCount) {
-  period_.see_other({});
-  EXPECT_EQ(period_.other[0].between, 100);
+  pass_.see_other({});
+  EXPECT_EQ(pass_.other[0].between, 100);
 }
 
 // ---- programs that settle late ----
@@ -162,7 +163,7 @@ TEST(LastingPlans, SettleWithAccumulatedGradientsAndAnOptimizer) {
   });
 }
 
-TEST(LastingPlans, SettleWhereAStepHasSeveralPeriods) {
+TEST(LastingPlans, SettleWhereAStepHasSeveralPasses) {
   SmallTraining one, other(4, 48);
   Session session(within(one.budget(0.8), soon));
   expect_settled_after_three(session, [&](int) {

@@ -23,14 +23,14 @@ namespace fs = std::filesystem;
 
 constexpr Bytes budget = Bytes{1} << 40;
 
-// A folder with a plan and advice, and what is written there.
+// A folder with a plan and hints, and what is written there.
 class PlanFolder : public ::testing::Test {
  protected:
   PlanFolder() { plan_.budget = budget; }
 
   void write() const {
     write_to_folder(folder_.path(), trace_, plan_);
-    write_advice(folder_.path(), budget, advice_);
+    write_advice(folder_.path(), budget, hints_);
   }
   [[nodiscard]] std::vector<fs::path> files() const {
     std::vector<fs::path> files;
@@ -40,14 +40,14 @@ class PlanFolder : public ::testing::Test {
   // 0 if both are there, 1 if neither, and otherwise something else.
   [[nodiscard]] int read() const {
     const bool plan = read_from_folder(folder_.path(), trace_, plan_.budget).has_value();
-    const bool advice = !read_advice(folder_.path(), budget).empty();
-    return plan && advice ? 0 : plan || advice ? 2 : 1;
+    const bool hints = !read_advice(folder_.path(), budget).empty();
+    return plan && hints ? 0 : plan || hints ? 2 : 1;
   }
 
   const TemporaryFolder folder_, elsewhere_;
   const Trace trace_ = reprise::testing::random_trace(1);
   Plan plan_ = keep_everything(trace_);
-  const std::vector<Advice::Seen> advice_{{7, 1, 2}};
+  const std::vector<EvictionHints::Seen> hints_{{7, 1, 2}};
 };
 
 TEST_F(PlanFolder, HasFilesForThisUserOnly) {

@@ -81,7 +81,7 @@ SessionOptions within(Bytes budget, const char* name, int planning = 0) {
   return options;
 }
 
-// Something random to be forgotten, and enough beside it that there is a reason to.
+// Something random to be evicted, and enough beside it that there is a reason to.
 Tensor masked_loss(const Tensor& x, Tensor& mask, int layers) {
   mask = at::bernoulli(x.detach(), 0.5) * at::randn_like(x.detach());
   Tensor h = x.detach();

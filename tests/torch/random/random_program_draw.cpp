@@ -203,7 +203,7 @@ std::vector<Operation> Draw::operations(int count, int depth) {
   return all;
 }
 
-// Something to forget, so that budgets are feasible: next to it everything else is small.
+// Something to evict, so that budgets are feasible: next to it everything else is small.
 void Draw::begin() {
   static const std::vector<const Kind*> layers = [] {
     std::vector<const Kind*> some;

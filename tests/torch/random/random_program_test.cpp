@@ -56,7 +56,7 @@ struct Regime {
 Policy draw_policy(std::uint64_t seed) {
   return [random = std::make_shared<std::mt19937_64>(seed)](const PolicyOperator&) {
     const auto drawn = (*random)() % 32;
-    return drawn < 8 ? Choice::forget : drawn < 12 ? Choice::pack : drawn < 14 ? Choice::keep : Choice::decide;
+    return drawn < 8 ? Choice::evict : drawn < 12 ? Choice::pack : drawn < 14 ? Choice::keep : Choice::automatic;
   };
 }
 
@@ -80,9 +80,9 @@ Regime draw_regime(const Program& program) {
       break;
     case 2:
     case 3:
-    case 4:  // everything is forgotten
+    case 4:  // everything is evicted
       regime.session = true;
-      regime.options.forget_everything = true;
+      regime.options.evict_everything = true;
       regime.build_inside = inside;
       break;
     case 5:  // planned
@@ -105,7 +105,7 @@ std::string in_words(const Regime& regime) {
   out << regime.steps << " steps" << (regime.checkpoints ? ", checkpoint() where the program has it" : "");
   if (!regime.session) return out.str() + ", no session";
   out << ", verify " << (regime.options.verify == Verify::always ? "always" : "first_time")
-      << (regime.options.pack ? ", packing" : "") << (regime.options.forget_everything ? ", forget_everything" : "")
+      << (regime.options.pack ? ", packing" : "") << (regime.options.evict_everything ? ", evict_everything" : "")
       << (regime.build_inside ? ", leaves made inside the step" : "") << (regime.policy ? ", a policy" : "");
   if (regime.share > 0) out << ", budget at " << regime.share << " of the plain peak";
   out << ", " << regime.options.planning_time.count() << " ms of planning";

@@ -29,34 +29,34 @@ using testing::Program;
 using testing::Snapshot;
 
 // How the steps of a program go, drawn from its seed.
-struct Course {
+struct RecipeCursor {
   std::vector<std::int64_t> sizes;  // by step: extents are so much larger. No two in a row are the same
   double share = 0;                 // the budget is level + share * (plain peak - level), of the step with the most
   bool planned = false;             // and else the online policy decides
   bool repeats = false;             // steps that do not fit are planned and run again
 };
 
-Course draw_course(std::uint64_t seed) {
+RecipeCursor draw_course(std::uint64_t seed) {
   std::mt19937_64 random(seed ^ 0x517cc1b727220a95);
   const auto number = [&](int below) { return static_cast<int>(random() % static_cast<unsigned>(below)); };
-  Course course;
+  RecipeCursor cursor;
   for (int i = 0; i < 4; ++i) {
-    const std::int64_t last = course.sizes.empty() ? 0 : course.sizes.back();
-    course.sizes.push_back((last + 1 + number(6)) % 7);
+    const std::int64_t last = cursor.sizes.empty() ? 0 : cursor.sizes.back();
+    cursor.sizes.push_back((last + 1 + number(6)) % 7);
   }
-  course.sizes.push_back(course.sizes.front());  // one that was met before
+  cursor.sizes.push_back(cursor.sizes.front());  // one that was met before
   const double drawn = 0.01 * number(101);
-  course.share = 1 - 0.4 * drawn * drawn * drawn;  // rather a wide one than a tight one
-  course.planned = number(2) == 0;
-  course.repeats = course.planned && number(2) == 0 && testing::here().is_cpu();  // a copy of the process has no others
-  return course;
+  cursor.share = 1 - 0.4 * drawn * drawn * drawn;  // rather a wide one than a tight one
+  cursor.planned = number(2) == 0;
+  cursor.repeats = cursor.planned && number(2) == 0 && testing::here().is_cpu();  // a copy of the process has no others
+  return cursor;
 }
 
 struct Outcome {
   std::vector<std::vector<Snapshot>> steps;
   std::string error;
   bool infeasible = false;
-  Bytes peak = 0, share = 0, leaked = 0;  // share: what the course says of each step, the most of them
+  Bytes peak = 0, share = 0, leaked = 0;  // share: what the cursor says of each step, the most of them
 };
 
 void run_step(Machine& machine, Session* session, bool repeats) {
@@ -66,17 +66,17 @@ void run_step(Machine& machine, Session* session, bool repeats) {
   machine.step();
 }
 
-void run_steps(const std::vector<Program>& programs, const Course& course, Session* session, Outcome& outcome) {
+void run_steps(const std::vector<Program>& programs, const RecipeCursor& cursor, Session* session, Outcome& outcome) {
   torch::manual_seed(programs[0].seed);
   for (const Program& program : programs) {
     Machine machine(program, false);
     const Bytes level = meter_here().live();
     meter_here().mark_peak();
-    run_step(machine, session, course.repeats);
+    run_step(machine, session, cursor.repeats);
     const Bytes peak = session ? session->summary().peak_last_step : meter_here().peak();
     outcome.peak = std::max(outcome.peak, peak);
     outcome.share =
-        std::max(outcome.share, level + static_cast<Bytes>(course.share * static_cast<double>(peak - level)));
+        std::max(outcome.share, level + static_cast<Bytes>(cursor.share * static_cast<double>(peak - level)));
     outcome.steps.push_back(testing::snapshots(machine.results()));
     outcome.steps.back().push_back(testing::generator_snapshot());
     machine.drop();
@@ -84,11 +84,11 @@ void run_steps(const std::vector<Program>& programs, const Course& course, Sessi
   }
 }
 
-Outcome run(const std::vector<Program>& programs, const Course& course, Session* session) {
+Outcome run(const std::vector<Program>& programs, const RecipeCursor& cursor, Session* session) {
   Outcome outcome;
   const Bytes before = meter_here().live();
   try {
-    run_steps(programs, course, session, outcome);
+    run_steps(programs, cursor, session, outcome);
   } catch (const BudgetError& error) {
     outcome.infeasible = true;
     outcome.error = error.what();
@@ -111,19 +111,19 @@ struct Count {
 
 // Empty: the session gave what the plain steps did.
 std::string complaint(std::uint64_t seed, Count& count) {
-  const Course course = draw_course(seed);
+  const RecipeCursor cursor = draw_course(seed);
   std::vector<Program> programs;
-  for (const std::int64_t size : course.sizes) programs.push_back(testing::make_program(seed, size));
-  const Outcome plain = run(programs, course, nullptr);
+  for (const std::int64_t size : cursor.sizes) programs.push_back(testing::make_program(seed, size));
+  const Outcome plain = run(programs, cursor, nullptr);
   ++count.programs;
   // What LibTorch itself refuses at one of the sizes, or never frees, has tests of its own (random_program_test.cpp).
   if (!plain.error.empty() || plain.leaked != 0) return ++count.skipped, "";
   SessionOptions options = options_here();
   options.budget = plain.share;
-  options.planning_time = std::chrono::milliseconds(course.planned ? 3 : 0);
+  options.planning_time = std::chrono::milliseconds(cursor.planned ? 3 : 0);
   options.planning_share = std::numeric_limits<double>::infinity();
   Session session(options);
-  const Outcome outcome = run(programs, course, &session);
+  const Outcome outcome = run(programs, cursor, &session);
   const Summary summary = session.summary();
   count.infeasible += outcome.infeasible;
   count.replays += summary.replays;

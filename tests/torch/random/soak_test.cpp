@@ -53,9 +53,9 @@ void soak(Session& session, SmallTraining& training) {
 #endif
 }
 
-TEST(Soak, WithEverythingForgotten) {
+TEST(Soak, WithEverythingEvicted) {
   SmallTraining training(3, 32, 24);
-  Session session(testing::forgetting_everything());
+  Session session(testing::evicting_everything());
   soak(session, training);
 }
 

@@ -15,7 +15,7 @@ TEST(BudgetErrors, SayWhatIsNeededAndWhatThereIsToTheByte) {
       {.budget = 106231344, .live = 97945088, .requested = 8388672, .pinned = {}, .smallest_feasible = {}});
   EXPECT_STREQ(
       error.what(),
-      "[budget] 106333760 bytes (101.41 MiB) are needed (97945088 live and not forgettable + 8388672 "
+      "[budget] 106333760 bytes (101.41 MiB) are needed (97945088 live and not evictable + 8388672 "
       "requested), the budget is 106231344 bytes (101.31 MiB); no plan has been made for this step yet, so it "
       "is not known which budget will do: Session::measure finds out without the memory, and "
       "Session::run plans a step that does not fit and runs it again (unless the step asks what it has computed)");
@@ -24,12 +24,12 @@ TEST(BudgetErrors, SayWhatIsNeededAndWhatThereIsToTheByte) {
 
 TEST(BudgetErrors, WithAnAcceleratorNameThePlaceAndWhatCanBeDoneThere) {
   const std::string advice = "begin with a larger one, wait for the plan, and lower it by Session::budget";
-  for (const char* place : {"cpu", "npu:0"}) {
+  for (const char* device : {"cpu", "npu:0"}) {
     BudgetError::Facts facts;
-    facts.place = place;
+    facts.device = device;
     facts.cpu_alone = false;
     const BudgetError error(facts);
-    EXPECT_TRUE(has(error, std::string(" requested) on ") + place + ", the budget is ")) << error.what();
+    EXPECT_TRUE(has(error, std::string(" requested) on ") + device + ", the budget is ")) << error.what();
     EXPECT_TRUE(has(error, advice)) << error.what();
     EXPECT_FALSE(has(error, "Session::measure")) << error.what();
   }
@@ -65,7 +65,7 @@ TEST(BudgetErrors, SayWhereItHappenedAndWhatSetsTheSmallestBudget) {
                            .where = "moment 7 'SoftmaxBackward0'"});
   EXPECT_STREQ(
       error.what(),
-      "[budget] 13 bytes are needed (8 live and not forgettable + 5 requested) in moment 7 "
+      "[budget] 13 bytes are needed (8 live and not evictable + 5 requested) in moment 7 "
       "'SoftmaxBackward0', the budget is 10 bytes; the smallest budget with a proven plan is 12 bytes; no plan "
       "can do with less than 11 bytes, because of moment 3 'MulBackward0', which needs 11 B of workspace");
 }
@@ -79,7 +79,7 @@ TEST(BudgetErrors, AddUpWhatIsPinnedIfItIsMuch) {
 
 TEST(MismatchErrors, NameOperatorValueAndBlock) {
   const MismatchError error({.op = "my::noise", .operator_index = 34, .value = 12, .block = 3, .blocks = 16});
-  EXPECT_TRUE(has(error, "[verify] value 12 of operator 34 'my::noise' was forgotten")) << error.what();
+  EXPECT_TRUE(has(error, "[verify] value 12 of operator 34 'my::noise' was evicted")) << error.what();
   EXPECT_TRUE(has(error, "of its 16 blocks of 64 KiB the first that differs is block 3"));
   EXPECT_TRUE(has(error, "session.touched(tensor)"));
   EXPECT_TRUE(has(error, "kept from now on"));

@@ -1,4 +1,4 @@
-// What was seen of a period, cut at the moment where a step left it.
+// What was seen of a pass, cut at the moment where a step left it.
 #include "torch/recipes/observations.h"
 
 #include <gtest/gtest.h>

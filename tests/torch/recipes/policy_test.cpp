@@ -1,4 +1,4 @@
-// Policies: what is kept, forgotten or packed by hand, operator by operator.
+// Policies: what is kept, evicted or packed by hand, operator by operator.
 #include "reprise/torch/policy.h"
 
 #include <gtest/gtest.h>
@@ -33,47 +33,47 @@ TEST(Policies, ReadyOnesSayWhatTheyAreNamedFor) {
                            "aten::_scaled_dot_product_flash_attention_for_cpu"}) {
     EXPECT_EQ(products(named(name)), Choice::keep) << name;
   }
-  EXPECT_EQ(products(named("aten::mul.Tensor")), Choice::decide);
+  EXPECT_EQ(products(named("aten::mul.Tensor")), Choice::automatic);
 
   PolicyOperator mask = named("aten::bernoulli_.float");
-  EXPECT_EQ(policy::pack_random()(mask), Choice::decide);
+  EXPECT_EQ(policy::pack_random()(mask), Choice::automatic);
   mask.random = true;
   EXPECT_EQ(policy::pack_random()(mask), Choice::pack);
 
   PolicyOperator op = named("aten::add.Tensor");
   op.bytes = 4 << 20;
-  EXPECT_EQ(policy::forget_cheap(0.001)(op), Choice::decide);  // not measured
+  EXPECT_EQ(policy::evict_cheap(0.001)(op), Choice::automatic);  // not measured
   op.seconds = 0.003;
-  EXPECT_EQ(policy::forget_cheap(0.001)(op), Choice::forget);
+  EXPECT_EQ(policy::evict_cheap(0.001)(op), Choice::evict);
   op.seconds = 0.005;
-  EXPECT_EQ(policy::forget_cheap(0.001)(op), Choice::decide);
-  EXPECT_THROW((void)policy::forget_cheap(-1), BadOption);
+  EXPECT_EQ(policy::evict_cheap(0.001)(op), Choice::automatic);
+  EXPECT_THROW((void)policy::evict_cheap(-1), BadOption);
 
   const Policy both = policy::first_of({policy::keep_products(), policy::pack_random()});
   EXPECT_EQ(both(mask), Choice::pack);
   EXPECT_EQ(both(named("aten::mm")), Choice::keep);
-  EXPECT_EQ(both(named("aten::relu")), Choice::decide);
+  EXPECT_EQ(both(named("aten::relu")), Choice::automatic);
   EXPECT_EQ(named("aten::mul.Tensor").plain_name(), "aten::mul");
 }
 
 TEST(Policies, ByNamesChooseForOperatorsThenForModulesThenOtherwise) {
   const Policy by_names = policy::by_names({{"encoder.*", Choice::pack},
-                                            {"aten::tanh", Choice::forget},
+                                            {"aten::tanh", Choice::evict},
                                             {"aten::mul.Tensor", Choice::keep},
-                                            {"aten::bmm", Choice::decide}},
+                                            {"aten::bmm", Choice::automatic}},
                                            policy::keep_products());
-  EXPECT_EQ(by_names(named("aten::tanh")), Choice::forget);
-  EXPECT_EQ(by_names(named("aten::tanh.out")), Choice::forget);
+  EXPECT_EQ(by_names(named("aten::tanh")), Choice::evict);
+  EXPECT_EQ(by_names(named("aten::tanh.out")), Choice::evict);
   EXPECT_EQ(by_names(named("aten::mul.Tensor")), Choice::keep);
-  EXPECT_EQ(by_names(named("aten::mul.Scalar")), Choice::decide);
+  EXPECT_EQ(by_names(named("aten::mul.Scalar")), Choice::automatic);
   EXPECT_EQ(by_names(named("aten::mm")), Choice::keep);
-  EXPECT_EQ(by_names(named("aten::bmm")), Choice::decide);  // which is a choice, too
+  EXPECT_EQ(by_names(named("aten::bmm")), Choice::automatic);  // which is a choice, too
   PolicyOperator inside = named("aten::mm");
   inside.module = "encoder.0";
   EXPECT_EQ(by_names(inside), Choice::pack);
   inside.name = "aten::tanh";
-  EXPECT_EQ(by_names(inside), Choice::forget);
-  EXPECT_EQ(policy::by_names({})(inside), Choice::decide);
+  EXPECT_EQ(by_names(inside), Choice::evict);
+  EXPECT_EQ(policy::by_names({})(inside), Choice::automatic);
 }
 
 TEST(Policies, ByNamesThatNoSessionAsksAboutAreErrorsThatNameThem) {
@@ -105,7 +105,7 @@ TEST(Policies, AreAskedOnceForEachOperatorWithItsShapesBytesCostAndModule) {
     with_cost += op.seconds.has_value();
     without_bytes += op.bytes == 0;
     EXPECT_FALSE(op.shapes.empty()) << op.name;
-    return Choice::decide;
+    return Choice::automatic;
   };
   Session session(options);
   session.label_modules(*training.model());
@@ -135,11 +135,11 @@ TEST(Policies, WhateverTheySayTheBitsAreThoseOfThePlainRunAndThePeakStaysWithinT
       int count = 0;
       options.policy = [&, kind](const PolicyOperator&) {
         switch (kind) {
-          case 0: return Choice::forget;
+          case 0: return Choice::evict;
           case 1: return Choice::pack;
-          case 2: return ++count % 3 == 0 ? Choice::forget : Choice::decide;
-          case 3: return ++count % 2 == 0 ? Choice::pack : Choice::forget;
-          default: return ++count % 8 == 0 ? Choice::keep : Choice::decide;
+          case 2: return ++count % 3 == 0 ? Choice::evict : Choice::automatic;
+          case 3: return ++count % 2 == 0 ? Choice::pack : Choice::evict;
+          default: return ++count % 8 == 0 ? Choice::keep : Choice::automatic;
         }
       };
       Session session(options);
@@ -155,17 +155,17 @@ TEST(Policies, WhateverTheySayTheBitsAreThoseOfThePlainRunAndThePeakStaysWithinT
   }
 }
 
-TEST(Policies, WhatIsForgottenIsNotHeldUntilBackwardAsksForIt) {
+TEST(Policies, WhatIsEvictedIsNotHeldUntilBackwardAsksForIt) {
   SmallTraining training;
   Bytes held[2] = {};
-  for (const bool forget : {false, true}) {
+  for (const bool evict : {false, true}) {
     SessionOptions options = within(training.peak() * 2);
-    options.policy = [=](const PolicyOperator&) { return forget ? Choice::forget : Choice::decide; };
+    options.policy = [=](const PolicyOperator&) { return evict ? Choice::evict : Choice::automatic; };
     Session session(options);
     training.drop_gradients();
     const auto step = session.step();
     const at::Tensor loss = training.loss();
-    held[forget] = meter_here().live() - training.level();
+    held[evict] = meter_here().live() - training.level();
     loss.backward();
   }
   EXPECT_LT(held[1], held[0] / 4);

@@ -6,16 +6,16 @@
 
 #include <cmath>
 
-#include "torch/plans/made_period.h"
+#include "torch/plans/made_pass.h"
 
 namespace reprise::internal {
 namespace {
 
-using testing::MadePeriod;
+using testing::MadePass;
 
 // x -> a -> b (in place on a) -> c
 struct Three {
-  MadePeriod made;
+  MadePass made;
   Id x = made.outside(64), a = made.run({x}, 64), b = made.run_in_place(a), c = made.run({a, b}, 32);
   Recipes& recipes = made.recipes();
 };
@@ -58,7 +58,7 @@ TEST(Recipes, BeforeTheEndAreAllOfThem) {
   EXPECT_EQ(three.recipes.before(3, std::nullopt).values.size(), three.recipes.values.size());
 }
 
-TEST(Recipes, WithAnOperatorButWithoutItsOutputsDoNotRebuildWhatItWouldHaveMade) {
+TEST(Recipes, WithAnOperatorButWithoutItsOutputsDoNotRecomputeWhatItWouldHaveMade) {
   const Three three;
   const Recipes head = three.recipes.before(1, 0);
   EXPECT_EQ(head.operators.size(), 2u);

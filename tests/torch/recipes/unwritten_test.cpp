@@ -17,7 +17,7 @@ namespace {
 
 namespace nn = torch::nn;
 using testing::difference;
-using testing::forgetting_everything;
+using testing::evicting_everything;
 using testing::gradients;
 using testing::Snapshot;
 using testing::snapshots;
@@ -113,16 +113,16 @@ class UnwrittenBytes : public ::testing::Test {
 
 TEST_F(UnwrittenBytes, OfAnOperatorNobodyHasListedAndCopiesOfThemAreNoMismatch) {
   const auto expected = step("reprise_unwritten::padded");
-  Session session(forgetting_everything());
+  Session session(evicting_everything());
   for (int i = 0; i < 3; ++i) {
     auto step_of_session = session.step();
     EXPECT_EQ(difference(expected, step("reprise_unwritten::padded")), "");
   }
-  EXPECT_TRUE(session.summary().kept.empty()) << "it is forgotten and replayed like others";
+  EXPECT_TRUE(session.summary().kept.empty()) << "it is evicted and replayed like others";
 }
 
 TEST_F(UnwrittenBytes, AreLookedForOnceAndThenNotCompared) {
-  Session session(forgetting_everything());
+  Session session(evicting_everything());
   std::vector<std::int64_t> replays;
   for (int i = 0; i < 4; ++i) {
     {
@@ -136,7 +136,7 @@ TEST_F(UnwrittenBytes, AreLookedForOnceAndThenNotCompared) {
 }
 
 TEST_F(UnwrittenBytes, DoNotHideWhatAnOperatorHasRemembered) {
-  Session session(forgetting_everything());
+  Session session(evicting_everything());
   auto step_of_session = session.step();
   const auto error = testing::thrown_by<MismatchError>([&] { (void)step("reprise_unwritten::counted"); });
   ASSERT_TRUE(error.has_value());
@@ -144,7 +144,7 @@ TEST_F(UnwrittenBytes, DoNotHideWhatAnOperatorHasRemembered) {
 }
 
 TEST_F(UnwrittenBytes, ThatAnOperatorComputesWithAreAMismatch) {
-  Session session(forgetting_everything());
+  Session session(evicting_everything());
   auto step_of_session = session.step();
   const auto error = testing::thrown_by<MismatchError>([&] { (void)step("reprise_unwritten::found_in_memory"); });
   ASSERT_TRUE(error.has_value());
@@ -152,7 +152,7 @@ TEST_F(UnwrittenBytes, ThatAnOperatorComputesWithAreAMismatch) {
 }
 
 TEST_F(UnwrittenBytes, ThatTheProgramFillsThroughAPointerAreAMismatch) {
-  Session session(forgetting_everything());
+  Session session(evicting_everything());
   auto step_of_session = session.step();
   const auto run = [&] {
     const auto mask = call("reprise_unwritten::for_the_program", x_);
@@ -180,7 +180,7 @@ TEST_F(UnwrittenBytes, AreFoundUnderABudgetToo) {
 
 // The driver that is the usual one begins with pivots that it finds in memory.
 TEST_F(UnwrittenBytes, ThatLeastSquaresComputesWithMakeItsResultKept) {
-  Session session(forgetting_everything());
+  Session session(evicting_everything());
   for (int i = 0; i < 3; ++i) {
     auto step_of_session = session.step();
     linear_->zero_grad();

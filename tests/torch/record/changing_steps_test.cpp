@@ -11,7 +11,7 @@
 #include "reprise/torch/checkpoint.h"
 #include "reprise/torch/session.h"
 #include "torch/here.h"
-#include "torch/plans/known_periods.h"
+#include "torch/plans/recorded_pass_cache.h"
 
 namespace reprise {
 using namespace internal;
@@ -21,70 +21,70 @@ using testing::options_here;
 
 using at::Tensor;
 
-// ---- the periods that a session knows ----
+// ---- the passes that a session knows ----
 
 // The same one again if it has the same number, else one that never was before.
-std::shared_ptr<Period> period_of(std::int64_t arguments, std::optional<Bytes> number = std::nullopt) {
+std::shared_ptr<RecordedPass> pass_of(std::int64_t arguments, std::optional<Bytes> number = std::nullopt) {
   static Bytes last = 1000;
-  auto period = std::make_shared<Period>();
-  period->recipes = std::make_shared<Recipes>();
-  period->recipes->arguments.resize(static_cast<std::size_t>(arguments));
-  period->recipes->values.push_back({.bytes = number ? *number : ++last});
-  period->recipes->outputs.push_back({.value = 0});
-  return period;
+  auto pass = std::make_shared<RecordedPass>();
+  pass->recipes = std::make_shared<Recipes>();
+  pass->recipes->arguments.resize(static_cast<std::size_t>(arguments));
+  pass->recipes->values.push_back({.bytes = number ? *number : ++last});
+  pass->recipes->outputs.push_back({.value = 0});
+  return pass;
 }
 
 constexpr Bytes many_bytes = Bytes{1} << 40;
 
-TEST(KnownPeriods, AreBoundedInNumber) {
-  KnownPeriods known;
-  for (int i = 0; i < 1000; ++i) known.add(period_of(1), many_bytes);
+TEST(RecordedPassCache, AreBoundedInNumber) {
+  RecordedPassCache known;
+  for (int i = 0; i < 1000; ++i) known.add(pass_of(1), many_bytes);
   EXPECT_EQ(known.all().size(), 256u);
 }
 
-TEST(KnownPeriods, AreBoundedInBytes) {
-  KnownPeriods known;
-  const Bytes one = period_of(1000)->bytes();
-  for (int i = 0; i < 60; ++i) known.add(period_of(1000, i % 20), 10 * one);
+TEST(RecordedPassCache, AreBoundedInBytes) {
+  RecordedPassCache known;
+  const Bytes one = pass_of(1000)->bytes();
+  for (int i = 0; i < 60; ++i) known.add(pass_of(1000, i % 20), 10 * one);
   EXPECT_GE(known.all().size(), 5u);
   EXPECT_LE(known.all().size(), 10u);
 }
 
-TEST(KnownPeriods, AreFewUntilOneComesAgainThatHadToGo) {
-  KnownPeriods known;
-  const Bytes one = period_of(1000)->bytes();
-  for (int i = 0; i < 20; ++i) known.add(period_of(1000, i), 20 * one);
+TEST(RecordedPassCache, AreFewUntilOneComesAgainThatHadToGo) {
+  RecordedPassCache known;
+  const Bytes one = pass_of(1000)->bytes();
+  for (int i = 0; i < 20; ++i) known.add(pass_of(1000, i), 20 * one);
   EXPECT_LE(known.all().size(), 5u);
-  for (int i = 0; i < 20; ++i) known.add(period_of(1000, i), 20 * one);
+  for (int i = 0; i < 20; ++i) known.add(pass_of(1000, i), 20 * one);
   EXPECT_GE(known.all().size(), 15u);
 }
 
-TEST(KnownPeriods, AreFewerStillWhereNoneComesAgain) {
-  KnownPeriods known;
-  const Bytes one = period_of(1000)->bytes();
-  for (int i = 0; i < 100; ++i) known.add(period_of(1000), 30 * one);
+TEST(RecordedPassCache, AreFewerStillWhereNoneComesAgain) {
+  RecordedPassCache known;
+  const Bytes one = pass_of(1000)->bytes();
+  for (int i = 0; i < 100; ++i) known.add(pass_of(1000), 30 * one);
   EXPECT_LE(known.all().size(), 3u);
 }
 
-TEST(KnownPeriods, AreBoundedInBytesAlsoWhenPlansComeLater) {
-  KnownPeriods known;
-  const Bytes one = period_of(1000)->bytes();
-  for (int i = 0; i < 10; ++i) known.add(period_of(1000), 40 * one);
-  auto script = std::make_shared<Script>();
-  script->last_drop.resize(100'000);
-  known.all()[3]->use(script, {});
-  const Bytes most = 40 * one + script->bytes() / 2;
+TEST(RecordedPassCache, AreBoundedInBytesAlsoWhenPlansComeLater) {
+  RecordedPassCache known;
+  const Bytes one = pass_of(1000)->bytes();
+  for (int i = 0; i < 10; ++i) known.add(pass_of(1000), 40 * one);
+  auto executable = std::make_shared<ExecutablePlan>();
+  executable->last_drop.resize(100'000);
+  known.all()[3]->use(executable, {});
+  const Bytes most = 40 * one + executable->bytes() / 2;
   known.keep_within(most);
   Bytes bytes = 0;
-  for (const auto& period : known.all()) bytes += period->bytes();
+  for (const auto& pass : known.all()) bytes += pass->bytes();
   EXPECT_LE(bytes, most);
 }
 
-TEST(KnownPeriods, TheNewestTwoStayWhateverTheirBytes) {
-  KnownPeriods known;
-  std::shared_ptr<Period> last, before;
+TEST(RecordedPassCache, TheNewestTwoStayWhateverTheirBytes) {
+  RecordedPassCache known;
+  std::shared_ptr<RecordedPass> last, before;
   for (int i = 0; i < 5; ++i) {
-    before = std::exchange(last, period_of(1000));
+    before = std::exchange(last, pass_of(1000));
     known.add(last, 1);
   }
   ASSERT_EQ(known.all().size(), 2u);
@@ -92,38 +92,38 @@ TEST(KnownPeriods, TheNewestTwoStayWhateverTheirBytes) {
   EXPECT_EQ(known.all()[1], last);
 }
 
-TEST(KnownPeriods, TheOneThatIsMetAgainAndAgainStays) {
-  KnownPeriods known;
-  const auto often = period_of(1);
+TEST(RecordedPassCache, TheOneThatIsMetAgainAndAgainStays) {
+  RecordedPassCache known;
+  const auto often = pass_of(1);
   known.add(often, many_bytes);
   for (int i = 0; i < 2000; ++i) {
     if (i % 20 == 0) known.met_again(*often);
-    known.add(period_of(1), many_bytes);
+    known.add(pass_of(1), many_bytes);
   }
   EXPECT_EQ(known.of(*often->recipes), often);
 }
 
-TEST(KnownPeriods, OneOfLongAgoGoesInTheEnd) {
-  KnownPeriods known;
-  const auto once = period_of(1);
+TEST(RecordedPassCache, OneOfLongAgoGoesInTheEnd) {
+  RecordedPassCache known;
+  const auto once = pass_of(1);
   known.add(once, many_bytes);
   for (int i = 0; i < 20; ++i) known.met_again(*once);
-  for (int i = 0; i < 5000; ++i) known.add(period_of(1), many_bytes);
+  for (int i = 0; i < 5000; ++i) known.add(pass_of(1), many_bytes);
   EXPECT_EQ(known.of(*once->recipes), nullptr);
 }
 
-TEST(KnownPeriods, SomeOfACircleThatIsTooLongAreMetAgain) {
-  KnownPeriods known;
-  std::vector<std::shared_ptr<Period>> circle;
-  for (int i = 0; i < 400; ++i) circle.push_back(period_of(1));
+TEST(RecordedPassCache, SomeOfACircleThatIsTooLongAreMetAgain) {
+  RecordedPassCache known;
+  std::vector<std::shared_ptr<RecordedPass>> circle;
+  for (int i = 0; i < 400; ++i) circle.push_back(pass_of(1));
   int met = 0;
   for (int round = 0; round < 4; ++round) {
-    for (const auto& period : circle) {
-      if (known.of(*period->recipes)) {
-        known.met_again(*period);
+    for (const auto& pass : circle) {
+      if (known.of(*pass->recipes)) {
+        known.met_again(*pass);
         ++met;
       } else {
-        known.add(period, many_bytes);
+        known.add(pass, many_bytes);
       }
     }
   }

@@ -44,7 +44,7 @@ TEST(LiveSegments, ArePlannedOnTheTraceAndExecutedEveryStepBitForBit) {
   }
 }
 
-TEST(LiveSegments, HandMadeRangesForgetOnlyWhatIsInsideThem) {
+TEST(LiveSegments, HandMadeRangesEvictOnlyWhatIsInsideThem) {
   SmallTraining training(8);
   Session session(within(no_limit));
   {
@@ -58,7 +58,7 @@ TEST(LiveSegments, HandMadeRangesForgetOnlyWhatIsInsideThem) {
   bool inside = false;
   for (Id v = 0; v < trace->value_count(); ++v) {
     const auto maker = trace->values[v].maker;
-    if (!plan.forgets(v)) continue;
+    if (!plan.evicts(v)) continue;
     inside = true;
     ASSERT_TRUE(maker.has_value());
     EXPECT_GE(*maker, 2);

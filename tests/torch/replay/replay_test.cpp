@@ -12,13 +12,13 @@ namespace {
 
 using at::Tensor;
 
-// Forgets the results of these operators as soon as they are saved.
-SessionOptions forgetting(std::string name) {
+// Evicts the results of these operators as soon as they are saved.
+SessionOptions evicting(std::string name) {
   SessionOptions options;
   options.budget = Bytes{1} << 30;
   options.planning_time = std::chrono::milliseconds(0);
   options.policy = [name = std::move(name)](const PolicyOperator& op) {
-    return op.plain_name() == name ? Choice::forget : Choice::decide;
+    return op.plain_name() == name ? Choice::evict : Choice::automatic;
   };
   return options;
 }
@@ -45,7 +45,7 @@ struct Gates {
 TEST(Replays, MakeADearValueOnceForAllThatAreMadeOfIt) {
   const Gates gates;
   const Tensor expected = gates.gradient();
-  Session session(forgetting("aten::sigmoid"));
+  Session session(evicting("aten::sigmoid"));
   {
     const auto step = session.step();
     EXPECT_TRUE(at::equal(gates.gradient(), expected));
@@ -55,12 +55,12 @@ TEST(Replays, MakeADearValueOnceForAllThatAreMadeOfIt) {
   EXPECT_EQ(summary.replays, 5) << "the product once, and each part once";
 }
 
-// With everything forgotten each value is rebuilt from the leaves: that is what the check is for.
-TEST(Replays, MakeEveryValueForItselfWhereEverythingIsForgotten) {
+// With everything evicted each value is recomputed from the leaves: that is what the check is for.
+TEST(Replays, MakeEveryValueForItselfWhereEverythingIsEvicted) {
   const Gates gates;
   const Tensor expected = gates.gradient();
   SessionOptions options;
-  options.forget_everything = true;
+  options.evict_everything = true;
   Session session(options);
   {
     const auto step = session.step();
@@ -69,7 +69,7 @@ TEST(Replays, MakeEveryValueForItselfWhereEverythingIsForgotten) {
   EXPECT_EQ(session.summary().replays, 8);
 }
 
-// Each product needs the one before it and a gate of its own. The products are forgotten, and the last one is asked for
+// Each product needs the one before it and a gate of its own. The products are evicted, and the last one is asked for
 // first, when the gates fill the budget: all of them are needed on the way back to the first one.
 TEST(Replays, OfALongChainPinNoMoreThanOneLinkNeeds) {
   constexpr int links = 12;
@@ -83,7 +83,7 @@ TEST(Replays, OfALongChainPinNoMoreThanOneLinkNeeds) {
     return start.grad();
   };
   const Tensor expected = gradient();
-  SessionOptions options = forgetting("aten::mul");
+  SessionOptions options = evicting("aten::mul");
   options.budget = internal::meter::live() + 10 * width * width * Bytes{sizeof(float)};
   Session session(options);
   {

@@ -14,7 +14,7 @@ namespace {
 
 namespace nn = torch::nn;
 using testing::difference;
-using testing::forgetting_everything;
+using testing::evicting_everything;
 using testing::gradients;
 using testing::meter_here;
 using testing::Snapshot;
@@ -27,7 +27,7 @@ class Limits : public ::testing::Test {
   void SetUp() override { torch::manual_seed(5); }
 
   at::Tensor input() const { return x_; }
-  // Both activations save their result; to rebuild them takes the layer.
+  // Both activations save their result; to recompute them takes the layer.
   static at::Tensor loss_of(const at::Tensor& h) { return (torch::tanh(torch::sigmoid(h) * h)).sum(); }
 
   std::vector<Snapshot> backward(const at::Tensor& loss) {
@@ -79,7 +79,7 @@ class Limits : public ::testing::Test {
 
 TEST_F(Limits, AWriteThroughARawPointerIsFoundByVerify) {
   for (const Verify verify : {Verify::always, Verify::first_time}) {
-    SessionOptions options = forgetting_everything();
+    SessionOptions options = evicting_everything();
     options.verify = verify;
     Session session(options);
     auto step = session.step();
@@ -94,7 +94,7 @@ TEST_F(Limits, AWriteThroughARawPointerIsFoundByVerify) {
 
 TEST_F(Limits, WhatVerifyFoundIsKeptFromThenOn) {
   const auto expected = step_with_a_write_behind(nullptr);
-  Session session(forgetting_everything());
+  Session session(evicting_everything());
   int mismatches = 0;
   for (int i = 0; i < 4; ++i) {
     auto step = session.step();
@@ -112,7 +112,7 @@ TEST_F(Limits, WhatVerifyFoundIsKeptFromThenOn) {
 
 TEST_F(Limits, VerifyAlwaysFindsAWriteInALaterStepToo) {
   const auto right = backward(loss());
-  Session session(forgetting_everything());
+  Session session(evicting_everything());
   for (int i = 0; i < 2; ++i) {
     auto step = session.step();
     EXPECT_EQ(difference(right, backward(loss())), "");
@@ -123,14 +123,15 @@ TEST_F(Limits, VerifyAlwaysFindsAWriteInALaterStepToo) {
 
 TEST_F(Limits, AWriteThroughARawPointerIsExactIfTheSessionIsTold) {
   const auto expected = step_with_a_write_behind(nullptr);
-  Session session(forgetting_everything());
+  Session session(evicting_everything());
   for (int i = 0; i < 3; ++i) {
     auto step = session.step();
     EXPECT_EQ(difference(expected, step_with_a_write_behind(&session)), "");
   }
 }
 
-// What was computed from the old contents can no longer be rebuilt: it is kept if it is still there, else this is said.
+// What was computed from the old contents can no longer be recomputed: it is kept if it is still there, else this is
+// said.
 TEST_F(Limits, AWriteIntoAnInputIsExactOrAnErrorIfTheSessionIsTold) {
   const auto run = [&](Session* told) {
     const auto x = torch::ones({64, 16});
@@ -146,7 +147,7 @@ TEST_F(Limits, AWriteIntoAnInputIsExactOrAnErrorIfTheSessionIsTold) {
     auto step = session.step();
     EXPECT_EQ(difference(expected, run(&session)), "");
   }
-  SessionOptions options = forgetting_everything();
+  SessionOptions options = evicting_everything();
   options.verify = Verify::never;
   Session session(options);
   auto step = session.step();
@@ -156,7 +157,7 @@ TEST_F(Limits, AWriteIntoAnInputIsExactOrAnErrorIfTheSessionIsTold) {
 
 TEST_F(Limits, BeingToldOfTensorsNobodyKnowsIsHarmless) {
   const auto expected = backward(loss());
-  Session session(forgetting_everything());
+  Session session(evicting_everything());
   session.touched(torch::ones({3}));
   session.touched(at::Tensor());
   auto step = session.step();
@@ -168,7 +169,7 @@ TEST_F(Limits, BeingToldOfTensorsNobodyKnowsIsHarmless) {
 
 TEST_F(Limits, VerifyCountsWhatItCompares) {
   for (const Verify verify : {Verify::never, Verify::first_time, Verify::always}) {
-    SessionOptions options = forgetting_everything();
+    SessionOptions options = evicting_everything();
     options.verify = verify;
     Session session(options);
     std::vector<std::int64_t> verified;
@@ -187,7 +188,7 @@ TEST_F(Limits, VerifyCountsWhatItCompares) {
 
 TEST_F(Limits, AnInputThatChangesAfterTheStepIsNamed) {
   const Bytes before = meter_here().live();
-  Session session(forgetting_everything());
+  Session session(evicting_everything());
   {
     at::Tensor value;
     {
@@ -202,7 +203,7 @@ TEST_F(Limits, AnInputThatChangesAfterTheStepIsNamed) {
 }
 
 TEST_F(Limits, AnInputThatChangesBetweenTwoStepsIsNamed) {
-  Session session(forgetting_everything());
+  Session session(evicting_everything());
   at::Tensor value;
   {
     auto step = session.step();
@@ -218,7 +219,7 @@ TEST_F(Limits, AnInputThatChangesBetweenTwoStepsIsNamed) {
 }
 
 TEST_F(Limits, AnInputThatChangesWhileTheSessionIsOffIsNamed) {
-  Session session(forgetting_everything());
+  Session session(evicting_everything());
   at::Tensor value;
   {
     auto step = session.step();
@@ -239,7 +240,7 @@ TEST_F(Limits, AnInputThatChangesWhileTheSessionIsOffIsNamed) {
 }
 
 TEST_F(Limits, AnInputThatAnotherThreadChangesIsNamed) {
-  Session session(forgetting_everything());
+  Session session(evicting_everything());
   {
     auto step = session.step();
     const auto value = loss();
@@ -266,7 +267,7 @@ TEST_F(Limits, ASavedTensorThatChangesAfterTheStepIsLibTorchsOwnError) {
   const std::string expected = text_of_backward(loss());
   linear_->zero_grad();
   x_ = torch::ones({64, 16});
-  Session session(forgetting_everything());
+  Session session(evicting_everything());
   at::Tensor value;
   {
     auto step = session.step();

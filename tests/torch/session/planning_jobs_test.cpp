@@ -6,20 +6,20 @@
 #include <limits>
 
 #include "torch/memory/arbiter.h"
-#include "torch/plans/made_period.h"
-#include "torch/plans/planning.h"
+#include "torch/plans/made_pass.h"
+#include "torch/plans/planning_queue.h"
 
 namespace reprise {
 using namespace internal;
 namespace {
 
-using testing::MadePeriod;
+using testing::MadePass;
 
 constexpr Bytes of_value = 100;
 
 // Six values, each made from the one before, and backward, which needs them from the last to the first.
-std::shared_ptr<Period> chain(Bytes bytes = of_value) {
-  MadePeriod made;
+std::shared_ptr<RecordedPass> chain(Bytes bytes = of_value) {
+  MadePass made;
   std::vector<Id> values{made.outside(bytes)};
   for (int i = 0; i < 6; ++i) {
     values.push_back(made.run({values.back()}, bytes));
@@ -27,71 +27,71 @@ std::shared_ptr<Period> chain(Bytes bytes = of_value) {
   }
   made.release(values.back(), 6);
   for (int i = 6; i > 0; --i) made.event("event", {values[i]});
-  auto period = std::make_shared<Period>(made.period());
-  period->met = 1;
-  return period;
+  auto pass = std::make_shared<RecordedPass>(made.pass());
+  pass->met = 1;
+  return pass;
 }
 
 class Jobs : public ::testing::Test {
  protected:
   Jobs() { Planning::of_process().prepare(); }
 
-  void ask_for(const std::shared_ptr<Period>& period, Bytes budget) {
+  void ask_for(const std::shared_ptr<RecordedPass>& pass, Bytes budget) {
     {
       const Arbiter lock;
-      jobs_->ask_for(period, budget, known_);
+      jobs_->ask_for(pass, budget, known_);
     }
     Planning::of_process().wait();
   }
 
-  KnownPeriods known_;
-  const std::shared_ptr<Rules> rules_ = std::make_shared<Rules>(SessionOptions());
+  RecordedPassCache known_;
+  const std::shared_ptr<RecordingContext> context_ = std::make_shared<RecordingContext>(SessionOptions());
   const std::shared_ptr<PlanningJobs> jobs_ = std::make_shared<PlanningJobs>(
-      rules_, PlanningBudget(std::numeric_limits<double>::infinity(), std::chrono::milliseconds(50)), "");
+      context_, PlanningBudget(std::numeric_limits<double>::infinity(), std::chrono::milliseconds(50)), "");
 };
 
 TEST_F(Jobs, MakeAPlanAndLearnFromIt) {
-  const auto period = chain();
-  ask_for(period, 4 * of_value);
-  ASSERT_TRUE(period->script);
-  EXPECT_FALSE(rules_->advice().all().empty());
+  const auto pass = chain();
+  ask_for(pass, 4 * of_value);
+  ASSERT_TRUE(pass->executable);
+  EXPECT_FALSE(context_->hints().all().empty());
 }
 
 TEST_F(Jobs, LeaveAPeriodThePlanItHasIfTheyFindNoOther) {
-  const auto period = chain();
-  ask_for(period, 4 * of_value);
-  const auto script = period->script;
-  ASSERT_TRUE(script);
-  std::vector<OtherBytes> more = period->other;
+  const auto pass = chain();
+  ask_for(pass, 4 * of_value);
+  const auto executable = pass->executable;
+  ASSERT_TRUE(executable);
+  std::vector<OtherBytes> more = pass->other;
   for (OtherBytes& other : more) other = {10 * of_value, 10 * of_value};
-  period->see_other(more);
-  ASSERT_TRUE(period->outgrew_plan());
-  ask_for(period, 4 * of_value);
-  EXPECT_TRUE(period->infeasible);
-  EXPECT_EQ(period->script, script);
-  ASSERT_TRUE(period->smallest_feasible);
-  EXPECT_GT(*period->smallest_feasible, 10 * of_value);
+  pass->see_other(more);
+  ASSERT_TRUE(pass->outgrew_plan());
+  ask_for(pass, 4 * of_value);
+  EXPECT_TRUE(pass->infeasible);
+  EXPECT_EQ(pass->executable, executable);
+  ASSERT_TRUE(pass->smallest_feasible);
+  EXPECT_GT(*pass->smallest_feasible, 10 * of_value);
 
   const double cost = jobs_->budget().cost();
-  ask_for(period, 4 * of_value);
+  ask_for(pass, 4 * of_value);
   EXPECT_EQ(jobs_->budget().cost(), cost) << "there is no sense in searching again for as long";
-  ask_for(period, 20 * of_value);
-  EXPECT_FALSE(period->infeasible);
-  EXPECT_NE(period->script, script);
+  ask_for(pass, 20 * of_value);
+  EXPECT_FALSE(pass->infeasible);
+  EXPECT_NE(pass->executable, executable);
 }
 
-TEST(KnownPeriods, FindARelativeWithAPlanWhoseSizesMayDiffer) {
-  KnownPeriods known;
+TEST(RecordedPassCache, FindARelativeWithAPlanWhoseSizesMayDiffer) {
+  RecordedPassCache known;
   constexpr Bytes many = Bytes{1} << 40;
   const auto one = chain(100), other = chain(200);
   known.add(one, many);
   known.add(other, many);
-  EXPECT_EQ(known.relative_of(*other), nullptr) << "it has no plan";
+  EXPECT_EQ(known.find_similar(*other), nullptr) << "it has no plan";
   one->plan = Plan();
-  EXPECT_EQ(known.relative_of(*other), one);
-  EXPECT_EQ(known.relative_of(*one), nullptr) << "nobody is his own relative";
+  EXPECT_EQ(known.find_similar(*other), one);
+  EXPECT_EQ(known.find_similar(*one), nullptr) << "nobody is his own relative";
   one->seen.moments.back().name = 1;
-  EXPECT_EQ(known.relative_of(*other), nullptr);
+  EXPECT_EQ(known.find_similar(*other), nullptr);
 }
 
 }  // namespace

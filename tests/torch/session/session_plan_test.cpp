@@ -84,7 +84,7 @@ TEST(SessionTrace, HasThePeakOfThePlainRun) {
   EXPECT_TRUE(kept.valid());
   EXPECT_NEAR(static_cast<double>(kept.peak), static_cast<double>(training.peak()),
               0.005 * static_cast<double>(training.peak()));
-  EXPECT_EQ(session.summary().peak_if_kept, session.summary().peak_last_step) << "nothing was forgotten";
+  EXPECT_EQ(session.summary().peak_if_kept, session.summary().peak_last_step) << "nothing was evicted";
 }
 
 // Batch normalization counts its batches with an operator that only has effects, in forward.

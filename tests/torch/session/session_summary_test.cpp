@@ -22,9 +22,9 @@ void train_once(Session& session, SmallTraining& training) {
   training.drop_gradients();
 }
 
-// As an optimizer's state comes after the first step: the plan of that one is followed, and more is forgotten beside
+// As an optimizer's state comes after the first step: the plan of that one is followed, and more is evicted beside
 // it.
-TEST(SessionSummary, SaysWhatWasForgottenBesideAPlanThatOtherBytesHaveOutgrown) {
+TEST(SessionSummary, SaysWhatWasEvictedBesideAPlanThatOtherBytesHaveOutgrown) {
   SmallTraining training;
   Session session(within(training.budget(0.7), soon));
   train_once(session, training);
@@ -48,7 +48,7 @@ TEST(SessionSummary, SaysWhatWasForgottenBesideAPlanThatOtherBytesHaveOutgrown) 
   EXPECT_EQ(keep_everything(session.trace().value()).budget, after.peak_if_kept) << "and so is the trace";
 }
 
-TEST(SessionSummary, HasThePeakOfTheStepForItsPeakIfNothingWasForgotten) {
+TEST(SessionSummary, HasThePeakOfTheStepForItsPeakIfNothingWasEvicted) {
   SmallTraining training;
   Session session(options_here());
   for (const std::int64_t rows : {256, 256, 256, 256, 256, 256, 64}) {  // the last one is not recorded any more
@@ -60,7 +60,7 @@ TEST(SessionSummary, HasThePeakOfTheStepForItsPeakIfNothingWasForgotten) {
 }
 
 // Without a budget, regions have recordings of their own.
-TEST(SessionSummary, HasWhatRegionsForgotAndReplayed) {
+TEST(SessionSummary, HasWhatRegionsEvictedAndReplayed) {
   const auto weight = torch::randn({256, 256}).requires_grad_();
   const auto step = [&](bool by_hand) {
     auto x = torch::randn({512, 256}).requires_grad_();
@@ -81,8 +81,8 @@ TEST(SessionSummary, HasWhatRegionsForgotAndReplayed) {
   const Summary summary = session.summary();
   EXPECT_GE(summary.replays, 6 * 2) << "in each region the product and the tangent, for what gelu has saved";
   if (testing::here().is_cpu()) EXPECT_GT(summary.replay_seconds, 0);  // nobody asks a device about regions
-  EXPECT_GE(summary.forgotten_last_step, Bytes{6} * 512 * 256 * 4);
-  EXPECT_EQ(summary.places.front().forgotten_last_step, summary.forgotten_last_step);
+  EXPECT_GE(summary.evicted_last_step, Bytes{6} * 512 * 256 * 4);
+  EXPECT_EQ(summary.devices.front().evicted_last_step, summary.evicted_last_step);
   const auto expected = static_cast<double>(plain.summary().peak_last_step);
   EXPECT_LT(static_cast<double>(summary.peak_last_step), 0.9 * expected);
   EXPECT_NEAR(static_cast<double>(summary.peak_if_kept.value_or(0)), expected, 0.1 * expected);
@@ -92,7 +92,7 @@ TEST(SessionSummary, HasWhatRegionsForgotAndReplayed) {
 // Each write makes a new value of the same memory.
 TEST(SessionSummary, CountsMemoryThatIsWrittenInPlaceOnceAmongWhatIsKept) {
   SessionOptions options = options_here();
-  options.forget_everything = true;
+  options.evict_everything = true;
   Session session(options);
   const auto weight = torch::randn({64}).requires_grad_();
   {

@@ -19,7 +19,7 @@ using testing::options_here;
 using testing::SmallTraining;
 using testing::within;
 
-TEST(Session, WithoutALimitForgetsNothingAndCostsNoBytes) {
+TEST(Session, WithoutALimitEvictsNothingAndCostsNoBytes) {
   SmallTraining training;
   const Bytes peak = training.peak();
   Session session(options_here());
@@ -32,7 +32,7 @@ TEST(Session, WithoutALimitForgetsNothingAndCostsNoBytes) {
   EXPECT_EQ(summary.steps, 1);
   EXPECT_EQ(summary.budget, std::nullopt);
   EXPECT_EQ(summary.replays, 0);
-  EXPECT_EQ(summary.forgotten_last_step, 0);
+  EXPECT_EQ(summary.evicted_last_step, 0);
   EXPECT_EQ(summary.peak, peak);
 }
 
@@ -50,7 +50,7 @@ TEST(Session, KeepsLiveBytesWithinItsBudgetAndGradientsToTheBit) {
     const Summary summary = session.summary();
     EXPECT_LE(summary.peak_last_step, session.budget());
     EXPECT_GE(summary.peak_last_step, session.budget() / 2) << "the peak is measured";
-    EXPECT_GT(summary.forgotten_last_step + summary.packed_last_step, 0);
+    EXPECT_GT(summary.evicted_last_step + summary.packed_last_step, 0);
     training.drop_gradients();
   }
 }
@@ -110,9 +110,9 @@ TEST(Session, HasTheCpuAsAPlaceByItsName) {
     EXPECT_EQ(session.budget(), budget);
     EXPECT_EQ(summary.device, "cpu");
     EXPECT_LE(summary.peak, budget);
-    EXPECT_GT(summary.forgotten_last_step, 0);
-    ASSERT_EQ(summary.places.size(), 1);
-    EXPECT_EQ(summary.places[0].peak, summary.peak);
+    EXPECT_GT(summary.evicted_last_step, 0);
+    ASSERT_EQ(summary.devices.size(), 1);
+    EXPECT_EQ(summary.devices[0].peak, summary.peak);
     session.budget("cpu", 5 * budget);
     EXPECT_EQ(session.budget(), 5 * budget);
   }
@@ -120,12 +120,12 @@ TEST(Session, HasTheCpuAsAPlaceByItsName) {
 
 TEST(Session, RefusesPlacesThatCannotBe) {
   REPRISE_ONLY_ON_CPU("it names the CPU");
-  const auto with = [](std::vector<PlaceBudget> budgets) {
+  const auto with = [](std::vector<DeviceBudget> budgets) {
     SessionOptions options;
     options.budgets = std::move(budgets);
     return options;
   };
-  for (const auto& budgets : std::vector<std::vector<PlaceBudget>>{
+  for (const auto& budgets : std::vector<std::vector<DeviceBudget>>{
            {{"cpu", 1_GiB}, {"cpu", 2_GiB}}, {{"cpu", -1}}, {{"", 1_GiB}}, {{"cpu"}, {"nonsense"}}, {{"cuda:0"}}}) {
     EXPECT_THROW(Session(with(budgets)), BadOption) << budgets.front().device;
   }
@@ -279,7 +279,7 @@ TEST(Session, GoesOnAfterTheUsersCodeThrewInAStep) {
 }
 
 TEST(Session, LetsTensorsOfOtherDevicesBe) {
-  Session session(testing::forgetting_everything());
+  Session session(testing::evicting_everything());
   {
     auto step = session.step();
     const auto options = torch::TensorOptions().device(at::kMeta);

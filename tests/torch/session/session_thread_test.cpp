@@ -16,7 +16,7 @@ namespace {
 namespace nn = torch::nn;
 using testing::counted_here;
 using testing::difference;
-using testing::forgetting_everything;
+using testing::evicting_everything;
 using testing::generator_here;
 using testing::gradients;
 using testing::meter_here;
@@ -76,9 +76,9 @@ struct Pair {
   }
 };
 
-TEST(SessionThread, TwoModelsInTwoThreadsWithEverythingForgotten) {
+TEST(SessionThread, TwoModelsInTwoThreadsWithEverythingEvicted) {
   Pair pair;
-  Session one(forgetting_everything()), two(forgetting_everything());
+  Session one(evicting_everything()), two(evicting_everything());
   std::thread first([&] { train(one, pair.one, pair.first, 10); });
   std::thread second([&] { train(two, pair.two, pair.second, 10); });
   first.join();
@@ -252,7 +252,7 @@ TEST(SessionThread, TheLoaderOfLibTorchWithWorkers) {
     return snapshots(gradients(*model));
   };
   const auto expected = train_on_all(nullptr);
-  Session session(forgetting_everything());
+  Session session(evicting_everything());
   EXPECT_EQ(difference(expected, train_on_all(&session)), "");
 }
 
@@ -260,7 +260,7 @@ TEST(SessionThread, ThreadsComeAndGo) {
   Worker worker(4);
   const auto expected = worker.step();
   const Bytes before = meter_here().live();
-  Session session(forgetting_everything());
+  Session session(evicting_everything());
   for (int i = 0; i < 20; ++i) std::thread([&] { train(session, worker, expected, 1); }).join();
   EXPECT_EQ(session.summary().steps, 20);
   EXPECT_EQ(meter_here().live(), before);

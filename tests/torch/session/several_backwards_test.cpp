@@ -46,7 +46,7 @@ class SeveralBackwards : public ::testing::Test {
       session.wait_for_plan();
     }
     EXPECT_GE(followed, 2) << session.summary();
-    EXPECT_GT(session.summary().replays, 0) << "there was something to rebuild";
+    EXPECT_GT(session.summary().replays, 0) << "there was something to recompute";
   }
 
   [[nodiscard]] at::Tensor forward(const at::Tensor& x) { return training_.model()->forward(x); }

@@ -10,7 +10,7 @@ namespace {
 
 SessionOptions options_of_company() {
   SessionOptions options = options_here();
-  options.forget_everything = true;
+  options.evict_everything = true;
   options.verify = Verify::always;
   options.planning_time = std::chrono::milliseconds(0);
   options.name = "company";

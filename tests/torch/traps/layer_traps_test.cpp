@@ -141,7 +141,7 @@ const Traps layer_traps({
          model->forward(ids).sum().backward();
          return gradients(*model);
        });
-       work.keeps_graph = true;  // sparse gradients hold on to the indices, which are a copy if they were rebuilt
+       work.keeps_graph = true;  // sparse gradients hold on to the indices, which are a copy if they were recomputed
        return work;
      },
      1, false, false, "the simulated one has no sparse tensors"},

@@ -1,20 +1,20 @@
-// Traps: pieces of training in which a forgotten value is easily rebuilt wrongly.
+// Traps: pieces of training in which an evicted value is easily recomputed wrongly.
 //
 // A trap is run plainly, without Reprise, and then in every regime; whatever it computes has to be the same bits. Each
 // regime is a suite of its own, the trap's name is the test's: `ForcedTrap.DropoutMasks`.
 //
 //   PlainTrap         without a session: the trap itself is deterministic, and throws if it is said to
 //   RecordedTrap      a session without a limit
-//   ForcedTrap        everything is forgotten at once and rebuilt from the leaves, even if it is still alive
+//   ForcedTrap        everything is evicted at once and recomputed from the leaves, even if it is still alive
 //   ForcedBuildTrap   the same, and the model is built inside the step too
 //   TightTrap         under eight budgets, with packing and without; a BudgetError is allowed, but counted
 //   PlannedTrap       several steps under one budget, planned in between
-//   DiskTrap          the same under two budgets with a disk, to which everything goes that would be forgotten
+//   DiskTrap          the same under two budgets with a disk, to which everything goes that would be evicted
 //   InterruptedTrap   in one session, over and over: an allocation fails somewhere in the steps, everything is let go;
-//                     then the steps undisturbed. Everything forgotten, and under a budget with plans
-//   CompanyTrap       beside a thread that draws, allocates and trains. Everything forgotten, and under a budget
+//                     then the steps undisturbed. Everything evicted, and under a budget with plans
+//   CompanyTrap       beside a thread that draws, allocates and trains. Everything evicted, and under a budget
 //
-// They run at the place that is here (here.h). In all of them: results, generator and errors as in the plain run, live
+// They run at the device that is here (here.h). In all of them: results, generator and errors as in the plain run, live
 // bytes within the budget, nothing leaked.
 #pragma once
 
@@ -37,7 +37,7 @@ struct Work {
   std::function<Tensors()> step;   // inside a step; what it gives is compared
   std::function<Tensors()> after;  // after each step, outside of any; may be empty
   // Whether a graph that has not been through backward may outlive the last step: then live bytes differ, as values
-  // may be forgotten, or held for their recipes. The same where results share memory with what was saved.
+  // may be evicted, or held for their recipes. The same where results share memory with what was saved.
   bool keeps_graph = false;
 
   template <class Step>
@@ -63,7 +63,7 @@ class Traps {
 
 // ---- what traps are made of ----
 
-// Layers to put in front of a trap, so that there is something to forget beside it: of rows, and of images.
+// Layers to put in front of a trap, so that there is something to evict beside it: of rows, and of images.
 torch::nn::Sequential layers(std::int64_t width);
 torch::nn::Sequential image_layers(std::int64_t channels);
 // A whole model, from rows of 32 to one number each, that draws.

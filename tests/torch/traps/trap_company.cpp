@@ -11,8 +11,8 @@
 #include <string_view>
 #include <thread>
 
-#include "torch/recipes/draws.h"
-#include "torch/recipes/operators.h"
+#include "torch/recipes/operator_table.h"
+#include "torch/recipes/random_tape.h"
 #include "torch/traps/company.h"
 #include "torch/traps/trap_test.h"
 
@@ -88,8 +88,8 @@ class CompanyTrap : public TrapTest {
     if (drawn.by_itself) REPRISE_ONLY_ON_CPU("whoever draws meanwhile disturbs an operator that is given no generator");
     drawing_ += drawn.here || drawn.elsewhere;
     SessionOptions options = checked();
-    options.forget_everything = true;
-    beside(company, {.options = options}, alone, "everything is forgotten");
+    options.evict_everything = true;
+    beside(company, {.options = options}, alone, "everything is evicted");
     if (trap_.throws || trap_.costly) return;
     beside(company, {.options = checked(), .share = 0.75}, alone, "under a budget");
   }

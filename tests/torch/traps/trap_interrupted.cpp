@@ -14,9 +14,9 @@ class InterruptedTrap : public TrapTest {
   using TrapTest::TrapTest;
 
   void TestBody() override {
-    SessionOptions forgetting = checked();
-    forgetting.forget_everything = true;
-    interrupt({.options = forgetting}, "everything is forgotten");
+    SessionOptions evicting = checked();
+    evicting.evict_everything = true;
+    interrupt({.options = evicting}, "everything is evicted");
     if (trap_.throws || trap_.costly) return;
     SessionOptions planned = checked();
     planned.planning_time = std::chrono::milliseconds(20);
@@ -50,7 +50,7 @@ class InterruptedTrap : public TrapTest {
   }
 
   // The error is the one that was put there, or it never came to that. Where the allocation was one of Reprise's own,
-  // of an input that is about to be overwritten, what needs the input cannot be rebuilt, and that is the error.
+  // of an input that is about to be overwritten, what needs the input cannot be recomputed, and that is the error.
   static void expect_interrupted(const Outcome& expected, const Outcome& outcome) {
     ++runs_;
     const bool interrupted =

@@ -6,7 +6,7 @@
 #include <iostream>
 
 #include "support/temporary_folder.h"
-#include "torch/plans/planning.h"
+#include "torch/plans/planning_queue.h"
 #include "torch/traps/trap_test.h"
 
 namespace reprise::testing {
@@ -50,7 +50,7 @@ class ForcedTrap : public TrapTest {
  protected:
   void force(bool build_inside) {
     SessionOptions options = checked();
-    options.forget_everything = true;
+    options.evict_everything = true;
     const Outcome expected = plain(),
                   outcome = run(trap_, {.options = options, .build_inside = build_inside}, expected);
     ++runs_;
@@ -152,7 +152,7 @@ class PlannedTrap : public TrapTest {
   static inline std::int64_t runs_ = 0, infeasible_ = 0, followed_ = 0;
 };
 
-// Everything that would be forgotten goes to disk, first by the online policy and then by a plan.
+// Everything that would be evicted goes to disk, first by the online policy and then by a plan.
 class DiskTrap : public TrapTest {
  public:
   using TrapTest::TrapTest;
@@ -171,7 +171,7 @@ class DiskTrap : public TrapTest {
       infeasible_ += outcome.infeasible;
       used_ += outcome.summary.disk_got_last_step > 0;
       outcome.infeasible ? expect_in_bounds(outcome) : expect_as_plain(expected, outcome);
-      internal::Planning::of_process().wait();  // a plan that is being made has the session's rules, and so its disk
+      internal::Planning::of_process().wait();  // a plan that is being made has the session's context, and so its disk
       EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
     }
   }

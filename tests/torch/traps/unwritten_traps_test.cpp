@@ -15,7 +15,7 @@ void use_memory(float number) {
   }
 }
 
-// The loss on what an encoder says about each frame, and a decoder after it, so that CTC is forgotten like the rest.
+// The loss on what an encoder says about each frame, and a decoder after it, so that CTC is evicted like the rest.
 Work ctc_and_decoder(const std::vector<std::int64_t>& input_lengths, const std::vector<std::int64_t>& target_lengths) {
   auto front = layers(32);
   nn::Linear head(32, 6);

@@ -1,4 +1,4 @@
-// The journal of a period: moments, costs, releases, and what is taken over from a period that is left.
+// The journal of a pass: moments, costs, releases, and what is taken over from a pass that is left.
 #include "torch/values/journal.h"
 
 #include <ATen/ATen.h>
@@ -55,7 +55,7 @@ TEST(Journal, SeesWhenTheProgramLetsGoOfAValue) {
   EXPECT_EQ(journal.seen().released[0], 1);  // it was held until the moment before
 }
 
-// What a node was given is freed when it has ended, and not there while values are rebuilt for the next one.
+// What a node was given is freed when it has ended, and not there while values are recomputed for the next one.
 TEST(Journal, CountsWhatGoesRightAfterANodeOfBackwardToThatNode) {
   Journal journal;
   journal.observe();
@@ -83,7 +83,7 @@ TEST(Journal, TakesTheLeastOfTheCostsThatWereMeasured) {
   EXPECT_EQ(journal.cost_of(17), 0);
 }
 
-TEST(Journal, GoesOnWithWhatWasSeenInThePeriodThatIsLeft) {
+TEST(Journal, GoesOnWithWhatWasSeenInThePassThatIsLeft) {
   Journal before;
   before.observe();
   for (Id op = 0; op < 3; ++op) {
@@ -91,7 +91,7 @@ TEST(Journal, GoesOnWithWhatWasSeenInThePeriodThatIsLeft) {
     before.end_moment(2);
     before.made(op);
   }
-  Period left;
+  RecordedPass left;
   left.recipes = std::make_shared<Recipes>();
   left.other = before.other();
   left.seen = before.take_observations();

@@ -1,4 +1,4 @@
-// The values of a recording: bound, kept, packed, forgotten, copied and lost.
+// The values of a recording: bound, kept, packed, evicted, copied and lost.
 #include "torch/values/values.h"
 
 #include <ATen/native/Resize.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "torch/memory/arbiter.h"
-#include "torch/plans/made_period.h"
+#include "torch/plans/made_pass.h"
 #include "torch/values/recording.h"
 #include "torch/values/recordings.h"
 
@@ -15,77 +15,77 @@ namespace reprise::testing {
 using namespace internal;
 namespace {
 
-using enum Standing;
+using enum Availability;
 
-TEST(Standing, OfAValueNeverLeadsBack) {
+TEST(Availability, OfAValueNeverLeadsBack) {
   constexpr std::array all{unmet, usual, orphan, copied, lost, lost_without_room};
-  for (const Standing from : all) {
-    for (const Standing to : all) EXPECT_FALSE(may_become(from, to) && to <= from);
+  for (const Availability from : all) {
+    for (const Availability to : all) EXPECT_FALSE(may_become(from, to) && to <= from);
   }
   EXPECT_TRUE(may_become(unmet, usual));
   EXPECT_FALSE(may_become(unmet, lost));
   EXPECT_TRUE(may_become(usual, orphan) && may_become(usual, copied) && may_become(usual, lost_without_room));
   EXPECT_TRUE(may_become(orphan, copied) && may_become(orphan, lost));
-  for (const Standing to : all) EXPECT_FALSE(may_become(copied, to) || may_become(lost, to));
+  for (const Availability to : all) EXPECT_FALSE(may_become(copied, to) || may_become(lost, to));
 }
 
-// A period of one operator, met so many times, and a plan for it that does this after it.
-std::shared_ptr<Period> planned(int met, Script::Step::Kind what) {
-  MadePeriod made;
+// A pass of one operator, met so many times, and a plan for it that does this after it.
+std::shared_ptr<RecordedPass> planned(int met, ExecutablePlan::Step::Kind what) {
+  MadePass made;
   (void)made.run({made.outside(64)}, 64);
-  auto period = std::make_shared<Period>(made.period());
-  auto script = std::make_shared<Script>();
-  script->steps = {{.kind = what, .target = 1}};
-  script->after = {0};
-  script->before = {1};
-  script->events = {0};
-  script->owned = {0, 0};
-  script->last_drop = {-1, 0};
-  script->peak = 128;
-  period->script = std::move(script);
-  period->budget = 1 << 20;
-  period->met = met;
-  period->measured = Period::measurements;
-  return period;
+  auto pass = std::make_shared<RecordedPass>(made.pass());
+  auto executable = std::make_shared<ExecutablePlan>();
+  executable->steps = {{.kind = what, .target = 1}};
+  executable->after = {0};
+  executable->before = {1};
+  executable->events = {0};
+  executable->owned = {0, 0};
+  executable->last_drop = {-1, 0};
+  executable->peak = 128;
+  pass->executable = std::move(executable);
+  pass->budget = 1 << 20;
+  pass->met = met;
+  pass->measured = RecordedPass::measurements;
+  return pass;
 }
 
 TEST(Recording, IsAtEaseUnderAPlanThatAsksForNothingAndFollowsItNowAndThen) {
-  using Kind = Script::Step::Kind;
+  using Kind = ExecutablePlan::Step::Kind;
   const Arbiter lock;
-  const auto rules = std::make_shared<Rules>(SessionOptions());
+  const auto context = std::make_shared<RecordingContext>(SessionOptions());
   const auto begun = [&](Bytes budget, int met, Kind what) {
-    rules->budgets(std::array{budget});
-    return std::make_unique<Recording>(rules, planned(met, what), true);
+    context->budgets(std::array{budget});
+    return std::make_unique<Recording>(context, planned(met, what), true);
   };
   const Bytes much = Bytes{1} << 40;
   const auto usual = begun(much, 1, Kind::end);
-  EXPECT_TRUE(usual->at_ease());
+  EXPECT_TRUE(usual->is_unmonitored());
   EXPECT_FALSE(usual->plan() || usual->journal().measuring_other());
   const auto measured = begun(much, 16, Kind::end);
   EXPECT_TRUE(measured->plan() && measured->journal().measuring_other()) << "so that other bytes are seen to grow";
-  EXPECT_FALSE(measured->at_ease());
-  EXPECT_TRUE(begun(much, 1, Kind::drop)->plan()) << "it forgets something";
+  EXPECT_FALSE(measured->is_unmonitored());
+  EXPECT_TRUE(begun(much, 1, Kind::drop)->plan()) << "it evicts something";
   usual->drop_plan();
-  EXPECT_FALSE(usual->at_ease());
+  EXPECT_FALSE(usual->is_unmonitored());
 }
 
-// A recording that may forget, with a tensor from outside and one operator on it that has run.
+// A recording that may evict, with a tensor from outside and one operator on it that has run.
 class ValuesTest : public ::testing::Test {
  protected:
   ValuesTest() {
-    rules->allow_forgetting();
-    recording = std::make_shared<Recording>(rules, two());
+    context->allow_evicting();
+    recording = std::make_shared<Recording>(context, two());
     recording->adopt_from_outside(outside, x);
     values().use(outside);
     values().bind(libtorch::storage_of(y), made);
-    recording->course().advance();
+    recording->cursor().advance();
   }
 
   static std::shared_ptr<Recipes> two() {
-    MadePeriod period;
-    const Id a = period.outside(4 * 1024 + 64);
-    (void)period.run({a}, 4 * 1024 + 64);
-    return std::make_shared<Recipes>(period.recipes());
+    MadePass pass;
+    const Id a = pass.outside(4 * 1024 + 64);
+    (void)pass.run({a}, 4 * 1024 + 64);
+    return std::make_shared<Recipes>(pass.recipes());
   }
 
   [[nodiscard]] Values& values() { return recording->values(); }
@@ -98,7 +98,7 @@ class ValuesTest : public ::testing::Test {
   const Arbiter lock;
   at::Tensor x = at::ones({1024}), y = at::full({1024}, 2.0f);
   const Id outside = 0, made = 1;
-  std::shared_ptr<Rules> rules = std::make_shared<Rules>(SessionOptions{});
+  std::shared_ptr<RecordingContext> context = std::make_shared<RecordingContext>(SessionOptions{});
   std::shared_ptr<Recording> recording;
 };
 
@@ -111,7 +111,7 @@ TEST_F(ValuesTest, AreFoundByTheirStorageAsLongAsTheRecordingLives) {
 }
 
 TEST_F(ValuesTest, AreFoundByEachRecordingThatTheStorageIsBoundIn) {
-  const auto another = std::make_shared<Recording>(rules, two());
+  const auto another = std::make_shared<Recording>(context, two());
   another->values().bind(libtorch::storage_of(y), made);
   EXPECT_EQ(another->values().bindings().find(libtorch::storage_of(y)), made);
   EXPECT_EQ(values().bindings().find(libtorch::storage_of(y)), made);
@@ -123,18 +123,18 @@ TEST_F(ValuesTest, FromOutsideAreKeptAndOthersAreNot) {
   EXPECT_TRUE(values().held_by_program(made));
   y = at::Tensor();
   EXPECT_FALSE(values().resident(made));
-  EXPECT_TRUE(values().rebuildable(made));
-  EXPECT_FALSE(values().rebuildable(outside));
+  EXPECT_TRUE(values().recomputable(made));
+  EXPECT_FALSE(values().recomputable(outside));
 }
 
-TEST_F(ValuesTest, ThatAreSavedAreKeptUntilTheyAreForgotten) {
+TEST_F(ValuesTest, ThatAreSavedAreKeptUntilTheyAreEvicted) {
   SavedTensor tensor = saved(y);
   recording->attach(tensor, made, libtorch::storage_of(y));
   y = at::Tensor();
   EXPECT_TRUE(values().resident(made));
   EXPECT_TRUE(values().needed(outside));
   EXPECT_TRUE(tensor.fingerprint.empty());
-  values().forget(made);
+  values().evict(made);
   EXPECT_FALSE(values().kept(made));
   EXPECT_FALSE(tensor.fingerprint.empty());
   recording->detach(tensor);
@@ -159,12 +159,12 @@ TEST_F(ValuesTest, AreCopiedBeforeTheProgramOverwritesWhatARecipeNeeds) {
   recording->attach(tensor, made, libtorch::storage_of(y));
   EXPECT_TRUE(values().would_copy(outside));
   values().replace(outside, x.clone().storage());
-  EXPECT_EQ(values().standing(outside), copied);
+  EXPECT_EQ(values().availability(outside), copied);
   EXPECT_FALSE(values().would_copy(outside));
   values().unbind(libtorch::storage_of(x), outside);
   EXPECT_TRUE(values().kept(outside));
   values().lose(outside, lost);
-  EXPECT_EQ(values().standing(outside), copied);
+  EXPECT_EQ(values().availability(outside), copied);
   recording->detach(tensor);
 }
 
@@ -174,12 +174,12 @@ TEST_F(ValuesTest, AreNotCopiedIfNobodyWaitsForWhatIsMadeOfThem) {
 
 TEST_F(ValuesTest, MadeOfALostOneAreKeptIfTheyAreThere) {
   values().lose(outside, lost_without_room);
-  EXPECT_EQ(values().standing(outside), lost_without_room);
-  EXPECT_EQ(values().standing(made), orphan);
+  EXPECT_EQ(values().availability(outside), lost_without_room);
+  EXPECT_EQ(values().availability(made), orphan);
   EXPECT_TRUE(values().kept(made));
-  EXPECT_FALSE(values().rebuildable(made));
+  EXPECT_FALSE(values().recomputable(made));
   values().lose(outside, lost);
-  EXPECT_EQ(values().standing(outside), lost_without_room);
+  EXPECT_EQ(values().availability(outside), lost_without_room);
 }
 
 TEST_F(ValuesTest, WrittenByOthersTakeTheirSavedTensorsAlongIfNoCounterSawIt) {
@@ -200,18 +200,18 @@ void resize(const at::Tensor& tensor, std::size_t bytes) {
 TEST_F(ValuesTest, FreedByTheProgramAreAwayUntilTheSameContentsAreBack) {
   SavedTensor tensor = saved(x);  // backward asks for it: so it will be back
   recording->attach(tensor, outside, libtorch::storage_of(x));
-  EXPECT_TRUE(values().is_there(outside));
+  EXPECT_TRUE(values().has_contents(outside));
   resize(x, 0);
   EXPECT_TRUE(values().is_away(outside));
-  EXPECT_FALSE(values().is_there(outside));
+  EXPECT_FALSE(values().has_contents(outside));
   EXPECT_EQ(values().bindings().find(libtorch::storage_of(x)), no_value);
   resize(x, 4096);
   x.fill_(3);
-  EXPECT_FALSE(values().is_there(outside));
+  EXPECT_FALSE(values().has_contents(outside));
   x.fill_(1);
-  EXPECT_TRUE(values().is_there(outside));
+  EXPECT_TRUE(values().has_contents(outside));
   resize(x, 0);
-  EXPECT_FALSE(values().is_there(outside));
+  EXPECT_FALSE(values().has_contents(outside));
   recording->detach(tensor);
 }
 
@@ -219,10 +219,10 @@ TEST_F(ValuesTest, ThatTheProgramHasOutlastWhatIsAway) {
   SavedTensor tensor = saved(x);
   recording->attach(tensor, outside, libtorch::storage_of(x));
   resize(x, 0);
-  EXPECT_TRUE(recording->course().info(made).outlasts);
-  EXPECT_FALSE(values().rebuildable(made));
+  EXPECT_TRUE(recording->cursor().info(made).must_keep_past_inputs);
+  EXPECT_FALSE(values().recomputable(made));
   y = at::Tensor();
-  values().forget(made);
+  values().evict(made);
   EXPECT_TRUE(values().kept(made));
   values().release(made);
   EXPECT_TRUE(values().release_outlasting());
@@ -230,13 +230,13 @@ TEST_F(ValuesTest, ThatTheProgramHasOutlastWhatIsAway) {
   recording->detach(tensor);
 }
 
-TEST_F(ValuesTest, ThatTheProgramHasNoLongerAreRebuiltWhenWhatIsAwayIsBack) {
+TEST_F(ValuesTest, ThatTheProgramHasNoLongerAreRecomputedWhenWhatIsAwayIsBack) {
   SavedTensor tensor = saved(x);
   recording->attach(tensor, outside, libtorch::storage_of(x));
   y = at::Tensor();
   resize(x, 0);
-  EXPECT_TRUE(values().rebuildable(made));
-  EXPECT_FALSE(recording->course().info(made).outlasts);
+  EXPECT_TRUE(values().recomputable(made));
+  EXPECT_FALSE(recording->cursor().info(made).must_keep_past_inputs);
   recording->detach(tensor);
 }
 
@@ -246,7 +246,7 @@ TEST_F(ValuesTest, FreedForGoodAreTakenIfARecipeNeedsThem) {
   const Bytes live = meter::live();
   resize(x, 0);
   EXPECT_EQ(meter::live(), live);
-  EXPECT_EQ(values().standing(outside), copied);
+  EXPECT_EQ(values().availability(outside), copied);
   EXPECT_EQ(values().kept(outside).nbytes(), 4096u);
   EXPECT_EQ(static_cast<const float*>(values().kept(outside).data())[1023], 1);
   recording->detach(tensor);
@@ -254,10 +254,10 @@ TEST_F(ValuesTest, FreedForGoodAreTakenIfARecipeNeedsThem) {
 
 TEST_F(ValuesTest, MovedElsewhereAreThereIfTheirContentsWereTakenAlong) {
   resize(x, 8192);
-  EXPECT_TRUE(values().is_there(outside));
+  EXPECT_TRUE(values().has_contents(outside));
   static_cast<float*>(libtorch::storage_of(x)->mutable_data())[5] = 7;
-  EXPECT_TRUE(values().is_there(outside));  // it was compared
-  EXPECT_TRUE(values().rebuildable(made));
+  EXPECT_TRUE(values().has_contents(outside));  // it was compared
+  EXPECT_TRUE(values().recomputable(made));
 }
 
 TEST_F(ValuesTest, AreNumberedAnewWhenTheirRecipesAreLeft) {

@@ -1,4 +1,4 @@
-// The queue of values that may be forgotten: cheap per byte before expensive ones, and the oldest of each class first.
+// The queue of values that may be evicted: cheap per byte before expensive ones, and the oldest of each class first.
 #include "torch/values/victim_queue.h"
 
 #include <gtest/gtest.h>
@@ -79,14 +79,14 @@ TEST(VictimQueue, MovesWhatCostsMoreThanTheMostInItsClassAndNothingElse) {
   for (const Bytes bytes : {Bytes{64}, mebibyte, Bytes{1} << 40}) {
     for (const double cost : {0.0, 1.0, 300.0, 1e6, 1e12}) {
       VictimQueue queue;
-      queue.add(1, cost, bytes, 1, Turn::late);
+      queue.add(1, cost, bytes, 1, EvictionPriority::late);
       const int before = class_of(queue, 1);
       const double most = VictimQueue::most_in(before, bytes);
       EXPECT_GE(most, cost);
       EXPECT_FALSE(queue.move_first(before, 0.999 * most, bytes));
       if (std::isinf(most)) continue;
       EXPECT_TRUE(queue.move_first(before, 1.001 * most + 0.001, bytes));
-      EXPECT_EQ(VictimQueue::turn_of(class_of(queue, 1)), Turn::late);
+      EXPECT_EQ(VictimQueue::priority_of(class_of(queue, 1)), EvictionPriority::late);
     }
   }
 }
@@ -100,14 +100,15 @@ TEST(VictimQueue, HasAClassForTheCheapestAndForTheMostExpensiveValue) {
 
 TEST(VictimQueue, HasClassesOfTheirOwnForValuesWhoseTurnIsKnown) {
   VictimQueue queue;
-  queue.add(1, 100, mebibyte, 1, Turn::last);
+  queue.add(1, 100, mebibyte, 1, EvictionPriority::last);
   queue.add(2, 100, mebibyte, 2);
-  queue.add(3, 1000, mebibyte, 3, Turn::first);
-  std::map<Id, Turn> turns;
+  queue.add(3, 1000, mebibyte, 3, EvictionPriority::first);
+  std::map<Id, EvictionPriority> turns;
   for (int c = 0; c < VictimQueue::classes; ++c) {
-    if (const Id value = queue.first(c, take_any); value >= 0) turns[value] = VictimQueue::turn_of(c);
+    if (const Id value = queue.first(c, take_any); value >= 0) turns[value] = VictimQueue::priority_of(c);
   }
-  EXPECT_EQ(turns, (std::map<Id, Turn>{{1, Turn::last}, {2, Turn::unknown}, {3, Turn::first}}));
+  EXPECT_EQ(turns, (std::map<Id, EvictionPriority>{
+                       {1, EvictionPriority::last}, {2, EvictionPriority::unknown}, {3, EvictionPriority::first}}));
   EXPECT_EQ(drained(queue), (std::vector<Id>{3, 2, 1}));
 }
 

@@ -1,0 +1,69 @@
+// Gradients of parameters that wait in the tier below their device until backward is over.
+//
+// Once a gradient has been added to the `grad` of its parameter, nobody needs it before the end of backward, as a rule;
+// and at a small budget gradients are most of what is live. So when nothing can be evicted any more, the largest one
+// is taken out of its parameter and put below. It is the same tensor that the parameter gets back, with its contents,
+// before anything else is added to it, and at the end of backward; in between it has no gradient, as if backward had
+// not come so far. Nobody ever sees a tensor without its contents.
+//
+// What anybody else has a handle on stays, and so does what hooks of the program are told of. A reference to the `grad`
+// of a parameter is no handle; so nothing is taken while code of the program's runs, but only while nodes of
+// LibTorch's own do. All of it happens on the thread of the backward run.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Stream.h>
+
+#include <exception>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "torch/offload/value_tier.h"
+#include "torch/values/recording_context.h"
+
+namespace reprise::internal {
+
+class OffloadedGradients {
+ public:
+  // Those of the backward run that is under way on this thread, of the outermost if there are several; nullptr: none of
+  // them may wait.
+  [[nodiscard]] static OffloadedGradients* of_this_thread();
+
+  explicit OffloadedGradients(std::shared_ptr<const RecordingContext>);
+  // Without an error, whatever cannot be brought back.
+  ~OffloadedGradients();
+  OffloadedGradients(const OffloadedGradients&) = delete;
+  OffloadedGradients& operator=(const OffloadedGradients&) = delete;
+
+  // The node that LibTorch says is under way on this thread. None of the following is under the arbiter's lock.
+  void begin_node();
+  void end_node();
+
+  // Puts the largest one that counts there below that device. False: there is none.
+  [[nodiscard]] bool put_largest(const Meter&);
+  // Throws BudgetError if there is no room for all of them, and DiskError if one is lost; the others are there then.
+  void bring_back();
+
+ private:
+  struct Gradient {
+    at::Tensor parameter;
+    std::optional<c10::Stream> made_on = {};    // the stream that it was added to on; none: it is on the CPU
+    at::Tensor waiting = {};                    // without contents; undefined: it is where it belongs
+    std::shared_ptr<const TierCopy> copy = {};  // if it is waiting
+    bool stays = false;                         // it could not be put below
+  };
+
+  // How many bytes putting it below would free at this device; 0: it has to stay.
+  [[nodiscard]] Bytes movable_bytes(const Gradient&, DeviceOrdinal) const;
+  void bring_back(Gradient&);
+
+  const std::shared_ptr<const RecordingContext> context_;
+  std::vector<Gradient> gradients_;                                    // that something was added to, in this run
+  std::unordered_map<const c10::TensorImpl*, std::size_t> number_of_;  // in these, by parameter
+  std::vector<bool> of_libtorch_;  // by node that is under way, the outermost first: its code is LibTorch's own
+  std::exception_ptr error_;       // of bringing one back, where nobody could be told
+};
+
+}  // namespace reprise::internal

@@ -1,0 +1,370 @@
+#include "torch/recipes/random_tape.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "torch/memory/arbiter.h"
+#include "torch/memory/interception.h"
+#include "torch/recipes/rollback.h"
+
+namespace reprise::internal::draws {
+namespace {
+
+// What this thread records, plays, and draws right now. Pointers, which are there as long as the thread is.
+thread_local Recorder* recorder = nullptr;
+thread_local Player* player = nullptr;
+
+// A draw under way: the generator that was meant, and the private one in its place.
+struct Substitute {
+  const c10::GeneratorImpl* meant = nullptr;
+  at::Generator own;
+  Substitute* outer = nullptr;
+};
+thread_local Substitute* under_way = nullptr;
+
+// An operator that draws may call others that draw: they go on with the same private generator.
+class UnderWay {
+ public:
+  explicit UnderWay(const c10::GeneratorImpl& meant)
+      : substitute_{&meant, libtorch::new_generator(meant.device()), under_way} {
+    under_way = &substitute_;
+  }
+  ~UnderWay() { under_way = substitute_.outer; }
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+
+  [[nodiscard]] const at::Generator& own() const { return substitute_.own; }
+  [[nodiscard]] c10::GeneratorImpl& state() const { return *substitute_.own.unsafeGetGeneratorImpl(); }
+
+ private:
+  Substitute substitute_;
+};
+
+bool is_generator(const c10::Argument& argument) {
+  const c10::Type& type = *argument.type();
+  if (type.kind() == c10::TypeKind::GeneratorType) return true;
+  return type.kind() == c10::TypeKind::OptionalType &&
+         type.castRaw<c10::OptionalType>()->getElementType()->kind() == c10::TypeKind::GeneratorType;
+}
+
+c10::IValue* generator_in(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+  const auto& arguments = op.schema().arguments();
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (is_generator(arguments[i])) return &stack[stack.size() - arguments.size() + i];
+  }
+  return nullptr;
+}
+
+// The device that an operator works on: that of its first tensor that is not the CPU's.
+c10::Device device_of(const c10::IValue& argument) {
+  c10::Device device(c10::DeviceType::CPU);
+  if (argument.isTensor() && argument.toTensor().defined()) device = argument.toTensor().device();
+  if (!argument.isTensorList()) return device;
+  for (const c10::IValue& element : argument.toListRef()) {
+    if (device.is_cpu()) device = device_of(element);
+  }
+  return device;
+}
+c10::Device device_of(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  for (const c10::IValue& argument : torch::jit::last(stack, op.schema().arguments().size())) {
+    if (const c10::Device device = device_of(argument); !device.is_cpu()) return device;
+  }
+  return c10::Device(c10::DeviceType::CPU);
+}
+
+// ---- operators without a kernel for their device ----
+
+bool has_own_kernel(const c10::OperatorHandle& op, c10::Device device) {
+  const c10::DispatchKey key = c10::computeDispatchKey(at::kFloat, c10::kStrided, device);
+  return op.hasKernelForDispatchKey(key);
+}
+
+// They run by the device's fallback, and that decides which generator they draw from: LibTorch's own fallback computes
+// on the CPU, with the CPU's, and refuses one of the device. It is found out at the first call of each operator.
+class Fallbacks {
+ public:
+  // Where it draws from; none: that is not known yet.
+  [[nodiscard]] std::optional<c10::Device> find(const c10::OperatorHandle& op, c10::Device device) {
+    std::pair name(c10::toString(op.operator_name()), device.type());
+    const Arbiter lock;
+    const auto found = is_on_cpu_.find(name);
+    if (found == is_on_cpu_.end()) return std::nullopt;
+    return found->second ? c10::Device(c10::DeviceType::CPU) : device;
+  }
+  void learn(const c10::OperatorHandle& op, c10::Device device, bool is_on_cpu) {
+    std::pair name(c10::toString(op.operator_name()), device.type());
+    const Arbiter lock;
+    is_on_cpu_.emplace(std::move(name), is_on_cpu);
+  }
+  void unlearn(const c10::OperatorHandle& op, c10::Device device) {
+    const std::pair name(c10::toString(op.operator_name()), device.type());
+    const Arbiter lock;
+    is_on_cpu_.erase(name);
+  }
+
+ private:
+  std::map<std::pair<std::string, c10::DeviceType>, bool> is_on_cpu_;
+};
+Fallbacks& fallbacks() {
+  static auto& one = *new Fallbacks;
+  return one;
+}
+
+// Held while an operator draws from the generator of a device that it was not given. What it calls is a part of it.
+constinit std::mutex drawing_from_device;
+thread_local bool draws_from_device = false;
+struct Inside {
+  Inside() { draws_from_device = true; }
+  ~Inside() { draws_from_device = false; }
+};
+
+}  // namespace
+
+class Watcher {
+ public:
+  static void call(const c10::OperatorHandle& op, c10::DispatchKeySet below, torch::jit::Stack* stack) {
+    if (Undo* const undo = Undo::of_this_thread(); undo && !player && !under_way) tell(*undo, generator_in(op, *stack));
+    if ((!recorder && !player) || draws_from_device) {
+      return op.redispatchBoxed(below, stack);
+    }
+    c10::IValue* const argument = generator_in(op, *stack);
+    const bool is_given = argument && argument->isGenerator();
+    c10::Device device = is_given ? c10::Device(c10::DeviceType::CPU) : device_of(op, *stack);
+    if (!libtorch::is_counted(device)) {
+      lose_draw();
+      return op.redispatchBoxed(below, stack);
+    }
+    bool is_trial = false;  // whether it draws from the device's generator
+    if (!device.is_cpu() && !has_own_kernel(op, device)) {
+      const auto drawn_from = fallbacks().find(op, device);
+      is_trial = !drawn_from && !player;
+      device = drawn_from.value_or(device);
+    }
+    if (!argument) {
+      if (device.is_cpu()) return op.redispatchBoxed(below, stack);  // it calls others that draw
+      const auto run = [&] { op.redispatchBoxed(below, stack); };
+      if (!is_trial) return from_device(libtorch::default_generator(device), run);
+      const std::uint64_t of_device = fingerprint_of(device), of_cpu = fingerprint_of(c10::DeviceType::CPU);
+      from_device(libtorch::default_generator(device), run);
+      if (fingerprint_of(device) != of_device) return fallbacks().learn(op, device, false);
+      if (fingerprint_of(c10::DeviceType::CPU) == of_cpu) return;  // it has not drawn
+      lose_draw();
+      return fallbacks().learn(op, device, true);
+    }
+    const at::Generator meant = is_given ? argument->toGenerator() : libtorch::default_generator(device);
+    for (const Substitute* one = under_way; one; one = one->outer) {
+      if (one->own.unsafeGetGeneratorImpl() == meant.unsafeGetGeneratorImpl()) return op.redispatchBoxed(below, stack);
+      if (one->meant == meant.unsafeGetGeneratorImpl()) {
+        *argument = one->own;
+        return op.redispatchBoxed(below, stack);
+      }
+    }
+    c10::GeneratorImpl& generator = *meant.unsafeGetGeneratorImpl();
+    if (!libtorch::has_state(generator)) {
+      lose_draw();
+      return op.redispatchBoxed(below, stack);
+    }
+    const auto run = [&](const UnderWay& draw) {
+      *argument = draw.own();
+      op.redispatchBoxed(below, stack);
+    };
+    if (player) return play(*player, generator, run);
+    if (!is_trial) return record(generator, run);
+    const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
+    const torch::jit::Stack given(arguments.begin(), arguments.end());
+    const std::size_t others = stack->size() - given.size();
+    if (try_to_record(generator, run)) return fallbacks().learn(op, device, false);
+    stack->resize(others);
+    stack->insert(stack->end(), given.begin(), given.end());
+    fallbacks().learn(op, device, true);
+    try {
+      call(op, below, stack);
+    } catch (...) {  // that was not the reason
+      fallbacks().unlearn(op, device);
+      throw;
+    }
+  }
+
+ private:
+  // The default generator is known to it.
+  static void tell(Undo& undo, const c10::IValue* given) {
+    if (given && given->isGenerator()) undo.before_draw(given->toGenerator());
+  }
+  static void lose_draw() {
+    for (Recorder* one = recorder; one; one = one->outer_) one->incomplete_ = true;
+  }
+  static void add_draw(const Draw& draw) {
+    for (Recorder* one = recorder; one; one = one->outer_) one->tape_.push_back(draw);
+  }
+
+  template <class Run>
+  static void record(c10::GeneratorImpl& generator, const Run& run) {
+    Arbiter::expect_free("a generator is locked");
+    const std::scoped_lock lock(generator.mutex_);
+    const UnderWay draw(generator);
+    Draw seen{libtorch::state_of(generator)};
+    libtorch::restore(draw.state(), seen.before);
+    // Also after an error: what was drawn until then is drawn.
+    const auto go_on = [&] {
+      const libtorch::RandomState after = libtorch::state_of(draw.state());
+      libtorch::restore(generator, after);
+      seen.after = libtorch::fingerprint(after);
+      add_draw(seen);
+    };
+    try {
+      run(draw);
+    } catch (...) {
+      go_on();
+      throw;
+    }
+    go_on();
+  }
+
+  // False: it refuses a generator of this kind, or something else, and has drawn nothing.
+  template <class Run>
+  static bool try_to_record(c10::GeneratorImpl& generator, const Run& run) try {
+    Arbiter::expect_free("a generator is locked");
+    const std::scoped_lock lock(generator.mutex_);
+    const UnderWay draw(generator);
+    Draw seen{libtorch::state_of(generator)};
+    libtorch::restore(draw.state(), seen.before);
+    run(draw);
+    const libtorch::RandomState after = libtorch::state_of(draw.state());
+    libtorch::restore(generator, after);
+    seen.after = libtorch::fingerprint(after);
+    add_draw(seen);
+    return true;
+  } catch (const c10::Error&) {
+    return false;
+  }
+
+  static const Draw& next_of(Player& player) {
+    if (player.next_ == player.tape_.size()) {
+      throw OffTheTape("it drew " + std::to_string(player.tape_.size()) + " times and now draws once more");
+    }
+    return player.tape_[player.next_++];
+  }
+  static void check_end(c10::GeneratorImpl& generator, const Draw& recorded) {
+    if (libtorch::fingerprint(libtorch::state_of(generator)) != recorded.after) {
+      throw OffTheTape("it now draws another amount of random numbers");
+    }
+  }
+
+  template <class Run>
+  static void play(Player& from, const c10::GeneratorImpl& meant, const Run& run) {
+    const Draw& recorded = next_of(from);
+    const UnderWay draw(meant);
+    libtorch::restore(draw.state(), recorded.before);
+    run(draw);
+    check_end(draw.state(), recorded);
+  }
+
+  // An operator that draws from the generator of a device by itself. It locks it, so nobody else can meanwhile.
+  template <class Run>
+  static void from_device(const at::Generator& given, const Run& run) {
+    c10::GeneratorImpl& generator = *given.unsafeGetGeneratorImpl();
+    if (!libtorch::has_state(generator)) {
+      lose_draw();
+      return run();
+    }
+    Arbiter::expect_free("a generator is locked");
+    const std::scoped_lock lock(drawing_from_device);
+    const Inside inside;
+    const auto now = locked(generator, [&] { return libtorch::state_of(generator); });
+    if (!player) {
+      run();
+      Draw seen{now};
+      locked(generator, [&] { seen.after = libtorch::fingerprint(libtorch::state_of(generator)); });
+      return add_draw(seen);
+    }
+    struct GoOn {  // also after an error: the program's stream is what it was
+      c10::GeneratorImpl& generator;
+      const libtorch::RandomState& now;
+      ~GoOn() {
+        locked(generator, [&] { libtorch::restore(generator, now); });
+      }
+    } const go_on{generator, now};
+    const Draw& recorded = next_of(*player);
+    locked(generator, [&] { libtorch::restore(generator, recorded.before); });
+    run();
+    locked(generator, [&] { check_end(generator, recorded); });
+  }
+
+  template <class Function>
+  static auto locked(c10::GeneratorImpl& generator, const Function& function) {
+    const std::scoped_lock lock(generator.mutex_);
+    return function();
+  }
+
+  static std::uint64_t fingerprint_of(c10::Device device) {
+    const at::Generator generator = libtorch::default_generator(device);
+    c10::GeneratorImpl& impl = *generator.unsafeGetGeneratorImpl();
+    Arbiter::expect_free("a generator is locked");
+    const std::scoped_lock lock(impl.mutex_);
+    return libtorch::has_state(impl) ? libtorch::fingerprint(libtorch::state_of(impl)) : 0;
+  }
+};
+
+namespace {
+
+void on_draw(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  Watcher::call(op, keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, libtorch::key_of_draws), stack);
+}
+
+// Operators with a kernel of their own that takes a generator, or that draws without: all others are composed of them.
+bool draws(const c10::OperatorHandle& op) {
+  using Key = c10::DispatchKey;
+  for (const Key composed : {Key::CompositeImplicitAutograd, Key::CompositeExplicitAutograd}) {
+    if (op.hasKernelForDispatchKey(composed)) return false;
+  }
+  for (const c10::Argument& argument : op.schema().arguments()) {
+    if (is_generator(argument)) return true;
+  }
+  return op.hasTag(at::Tag::nondeterministic_seeded);
+}
+
+std::optional<c10::KernelFunction> kernel_for(const c10::OperatorHandle& op) {
+  // A kernel that is there chooses the device, and what it calls comes by again.
+  if (!draws(op) || op.hasKernelForDispatchKey(libtorch::key_of_draws)) return std::nullopt;
+  return c10::KernelFunction::makeFromBoxedFunction<&on_draw>();
+}
+
+Interception& interception() {
+  static auto& one = *new Interception(libtorch::key_of_draws, kernel_for);
+  return one;
+}
+// When the library is loaded: later, other threads may be calling what is replaced, and a fork may come at any time.
+const bool installed = interception().install();
+
+}  // namespace
+
+void prepare() {
+  interception().update();
+}
+
+Recorder::Recorder() : outer_(recorder) {
+  recorder = this;
+}
+Recorder::~Recorder() {
+  recorder = outer_;
+}
+
+Player::Player(const Tape& tape) : tape_(tape), outer_(player) {
+  player = this;
+}
+Player::~Player() {
+  player = outer_;
+}
+
+void Player::finish() const {
+  if (next_ == tape_.size()) return;
+  throw OffTheTape("it drew " + std::to_string(tape_.size()) + " times and now draws only " + std::to_string(next_));
+}
+
+}  // namespace reprise::internal::draws
