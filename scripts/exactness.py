@@ -28,7 +28,7 @@ REGIMES = {
 # Other files that compare bits, in this order.
 OTHERS = [
     "checkpoint", "policy", "follow_segments", "random_program", "random_shapes", "run_step", "session", "session_plan", "lasting_plans",
-    "session_thread", "fault", "disk", "limits", "unwritten", "draws", "changing_steps", "budget_error", "exit", "fork", "planning", "company_traps",
+    "session_thread", "fault", "disk", "limits", "uninitialized_bytes", "draws", "changing_steps", "budget_error", "exit", "fork", "planning", "company_traps",
     "overlap_thread", "soak", "soak_thread",
 ]
 
@@ -109,10 +109,10 @@ REMAINS = """\
 - Reprise cannot see writes through raw pointers. `Verify::always` detects them, and
   `Verify::first_time` detects them on the first use of a recipe, with a `MismatchError` that names
   the operator. To avoid the error, call `session.touched(tensor)` after such a write.
-- A value with elements that its operator leaves unwritten is not compared. Operators that compute
-  with what they find in fresh memory (`linalg_lstsq`; plain LibTorch does not give the same bits
-  twice there) are never replayed: their results are kept. [unwritten.md](unwritten.md) lists those
-  of LibTorch, and how far the search for them reaches.
+- A value with elements that its operator leaves uninitialized is not compared. Operators that read
+  uninitialized memory (`linalg_lstsq`; plain LibTorch does not give the same bits twice there) are
+  never replayed: their results are kept. Those of LibTorch are in a table,
+  `src/torch/recipes/uninitialized.cpp`; others are found when a replayed value differs.
 - If an input of an evicted value is written while nobody records, recomputing the value is a
   `ChangedInputError` that names the operator and the argument. Plain LibTorch would accept the
   write.

@@ -1,17 +1,6 @@
-#!/usr/bin/env python3
-"""Makes the part of docs/benchmarks.md about HuggingFace architectures from the measurements of `./bench zoo`.
-
-    zoo_page.py [JSON]
-
-JSON is docs/zoo.json if not given. Prints that part. Exit codes: 0 done; 1 Reprise broke a promise (bits differ, or a
-peak passed its budget); 2 there are no measurements.
-"""
-import json
-import pathlib
+"""Makes the part of docs/benchmarks.md about HuggingFace architectures from the measurements of `./bench zoo`."""
 import statistics
-import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 AIM = 0.45  # of the overhead of gradient checkpointing, at its own peak
 
 METHOD = """
@@ -122,18 +111,3 @@ def section_of(results):
     table = "| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|\n"
     table += "".join(row(model) for model in results["architectures"].values())
     return f"\n## Architectures of HuggingFace transformers\n\n{about(results)}\n{verdict(results)}{METHOD}\n{table}"
-
-
-def main():
-    path = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs/zoo.json"
-    try:
-        results = json.loads(path.read_text())
-        print(section_of(results), end="")
-    except (OSError, ValueError, KeyError) as error:
-        print(f"{path} has no measurements of ./bench zoo: {error!r}", file=sys.stderr)
-        return 2
-    return 0 if is_kept(results) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -148,7 +148,7 @@ class MachineFolder : public Folder {
     std::vector<FolderEntry> entries;
     while (true) {
       errno = 0;
-      const dirent* const entry = ::readdir(listing.get());
+      const dirent* const entry = ::readdir(listing.get());  // NOLINT(concurrency-mt-unsafe): this stream is our own
       if (!entry) break;
       const std::string name = entry->d_name;
       if (name == "." || name == "..") continue;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "store/kept_value.h"
 #include "store/store_state.h"
 
 namespace reprise::internal {
@@ -99,6 +100,18 @@ PutResult StoreState::put_on_disk(const Reference& value, const ArrayView& array
   throw DoesNotFit(fmt::format("[store] value \"{}\": {} bytes do not fit, the budget of memory is {}{}", value->key,
                                value->plain_bytes, ledger(TierKind::memory).budget(),
                                disk_ ? fmt::format(", of the disk {}", budget) : ""));
+}
+
+std::shared_ptr<DiskFile> StoreState::write(const StoredValue& value, std::span<const std::byte> coded,
+                                            Reservation room) {
+  if (!disk_->keeps()) return disk_->write(value.key, coded, std::move(room));
+  return disk_->write(value.key, coded, std::move(room), describe_kept(value));
+}
+
+Bytes StoreState::file_bytes(const StoredValue& value, Bytes coded) const {
+  const Bytes description =
+      disk_->keeps() ? kept_description_bytes(value.key, value.shape.size(), value.codec->name()) : 0;
+  return coded + Disk::header_bytes + description;
 }
 
 PutResult StoreState::refuse(const StoredValue& value) {

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
+
+#include "store/kept_value.h"
 
 namespace reprise::internal {
 namespace {
@@ -49,6 +53,52 @@ StoreState::StoreState(StoreOptions options)
 
 StoreState::~StoreState() {
   if (disk_ && disk_->keeps()) write_out();
+}
+
+// Nobody else knows this store yet.
+void StoreState::find_kept_values() {
+  try {
+    for (const Disk::Found& found : disk_->found()) {
+      const Reference value = kept_value(found.description, found.coded_bytes, found.path, options_.codec);
+      auto room = tier(TierKind::disk).ledger.try_reserve(file_bytes(*value, value->bytes));
+      if (!room) {
+        throw DiskError(fmt::format("[store] option disk.budget is {}: what was kept needs more, from {} on",
+                                    options_.disk->budget, found.path.string()));
+      }
+      value->score = score_of(options_.give_up, value->cost, value->bytes);
+      value->file = disk_->adopt(found, std::move(*room));
+      value->file->room.settle();
+      next_number_ = std::max(next_number_, value->number + 1);
+      Reference& place = values_[value->key];
+      if (place) retire(*place);  // the newer one of two; its process ended before it had removed the other
+      place = value;
+      tier(TierKind::disk).at_rest.insert(value.get());
+      ++tier(TierKind::disk).count;
+    }
+  } catch (...) {
+    disk_->leave_files();  // they are not ours to remove
+    throw;
+  }
+}
+
+// At the end, as far as it can be done. The child of a fork leaves that to its parent.
+void StoreState::write_out() {
+  if (disk_->ours()) {
+    std::vector<std::string> in_memory;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [key, value] : values_) {
+        if (value->buffer) in_memory.push_back(key);
+      }
+    }
+    for (const std::string& key : in_memory) {
+      try {
+        offload_now(key);
+      } catch (const std::exception&) {  // it is lost, as everything in memory is
+      }
+    }
+  }
+  disk_->leave_files();
 }
 
 bool StoreState::erase(const std::string& key) {

@@ -1,6 +1,6 @@
-// The insides of a store, in five files: store_state.cpp (questions, and what concerns everything), store_put.cpp,
-// store_get.cpp, store_room.cpp, which makes room in a tier and moves values from one to the other, and store_kept.cpp,
-// about values that outlive the store.
+// The insides of a store, in four files: store_state.cpp (questions, what concerns everything, and values that outlive
+// the store), store_put.cpp, store_get.cpp, and store_room.cpp, which makes room in a tier and moves values from one to
+// the other.
 //
 // One lock, `mutex_`, guards the table of values and what it says about them. It is held for short and never while a
 // codec, a rule or the file system is at work. For these, a thread takes references to what it works on; another one
@@ -114,11 +114,10 @@ class StoreState final : private HasLocks {
   [[nodiscard]] Reference remove(Values::iterator);
   void retire(StoredValue&);
 
-  // ---- store_kept.cpp ----
+  // ---- store_state.cpp ----
   void find_kept_values();
   void write_out();
-
-  // ---- store_state.cpp; see store_forks.h ----
+  // See store_forks.h.
   void before_fork() override;
   void after_fork_in_parent() override;
   void after_fork_in_child() override;

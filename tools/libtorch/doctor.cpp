@@ -34,7 +34,7 @@ Finding libtorch() {
 }
 
 Finding allocator() {
-  if (meter::in_charge()) return {State::good, "allocator", "Reprise's meter is LibTorch's CPU allocator", ""};
+  if (meter::is_installed()) return {State::good, "allocator", "Reprise's meter is LibTorch's CPU allocator", ""};
   return {State::bad, "allocator", "another library has put its own CPU allocator in front of Reprise's meter",
           "do not load that library, or use sessions without a budget"};
 }

@@ -6,6 +6,7 @@
 #include "plan/search/best.h"
 #include "plan/search/online_scores.h"
 #include "plan/search/search.h"
+#include "reprise/plan/smallest.h"
 
 namespace reprise::internal {
 namespace {
@@ -97,3 +98,13 @@ Plan lowest_known(const Trace& trace, const PlanOptions& options) {
 }
 
 }  // namespace reprise::internal
+
+namespace reprise {
+using namespace internal;
+
+Plan smallest_plan(const Trace& trace, const PlanOptions& options) {
+  Effort effort(options);
+  return find_smallest(trace, Timeline(trace), options, effort, 1, floor_of(trace).bytes, lowest_known(trace, options));
+}
+
+}  // namespace reprise

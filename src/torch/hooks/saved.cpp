@@ -15,7 +15,7 @@
 #include "torch/recipes/fingerprint.h"
 #include "torch/record/operator_call.h"
 #include "torch/replay/replayer.h"
-#include "torch/replay/unwritten_bytes.h"
+#include "torch/replay/uninitialized_bytes.h"
 #include "torch/session/thread_state.h"
 
 namespace reprise::internal {
@@ -38,7 +38,7 @@ namespace {
     if (expected.empty()) continue;
     try {
       const auto different = differences(expected, fingerprint(recompute(recording, v), there));
-      if (different.empty() || nobody_wrote(recording, v, there, different)) continue;
+      if (different.empty() || differs_only_in_uninitialized(recording, v, there, different)) continue;
       of = v;
       block = different.front();
       blocks = expected.size();
@@ -172,10 +172,10 @@ void SavedHook::verify(c10::Storage& storage, const Fingerprint& expected) {
     }
     storage = c10::Storage();
     const double start = wall_microseconds();
-    if (!nobody_wrote(*recording_, value, saved_.view, blocks)) {
+    if (!differs_only_in_uninitialized(*recording_, value, saved_.view, blocks)) {
       report_mismatch(*recording_, value, blocks.front(), expected.size());
     }
-    accept_unwritten(storage);
+    accept_uninitialized(storage);
     const Arbiter lock;
     recording_->journal().recomputed_for(wall_microseconds() - start);
     return;
@@ -186,10 +186,10 @@ void SavedHook::verify(c10::Storage& storage, const Fingerprint& expected) {
   saved_.fingerprint.clear();
 }
 
-void SavedHook::accept_unwritten(c10::Storage& storage) {
+void SavedHook::accept_uninitialized(c10::Storage& storage) {
   {
     const Arbiter lock;
-    recording_->cursor().mark_unwritten(saved_.value);
+    recording_->cursor().mark_partly_uninitialized(saved_.value);
     for (SavedTensor* const saved : recording_->values().pending().of(saved_.value)) saved->fingerprint.clear();
   }
   storage = recompute(*recording_, saved_.value);

@@ -25,8 +25,8 @@ class SavedHook final : public torch::autograd::SavedVariableHooks, public Poole
   void hold(const at::Tensor&);
   // Compares what was recomputed; it may be recomputed once more.
   void verify(c10::Storage&, const Fingerprint& expected);
-  // What differs are bytes that nobody wrote: there is nothing to compare from now on.
-  void accept_unwritten(c10::Storage&);
+  // Recomputes the value, and lets no one compare it from now on: only uninitialized bytes differ.
+  void accept_uninitialized(c10::Storage&);
 
   std::shared_ptr<Recording> recording_;  // none: it holds the tensor itself
   SavedTensor saved_;

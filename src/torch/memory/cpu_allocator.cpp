@@ -43,8 +43,8 @@ constinit Settings settings;
 constexpr int as_it_is = -1;
 thread_local int filled_with = as_it_is;  // a byte
 
-// What LibTorch's own allocator does for people who look for reads of memory that nobody wrote, and what FilledMemory
-// does for this thread.
+// Fills fresh memory as LibTorch's own allocator does for people who look for reads of uninitialized memory, and as
+// FilledMemory wants it for this thread.
 void fill(void* data, std::size_t bytes) {
   if (filled_with != as_it_is) {
     std::memset(data, filled_with, bytes);

@@ -279,7 +279,7 @@ void shrink(Bytes limit);
 // Resident bytes of this process, as the system sees them.
 [[nodiscard]] Bytes resident();
 
-// While it exists, memory that this thread allocates has this byte everywhere: what an operator leaves unwritten shows.
+// While it exists, memory that this thread allocates has this byte everywhere, so that uninitialized elements show.
 class FilledMemory {
  public:
   explicit FilledMemory(std::uint8_t byte);

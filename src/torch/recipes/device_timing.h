@@ -5,7 +5,9 @@
 #include <c10/core/Device.h>
 #include <c10/core/Event.h>
 
+#include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,8 @@
 
 namespace reprise::internal {
 
+// Forward may go on while another thread runs backward of the same pass: a moment is the thread's that began it. A
+// moment of another thread that has not ended by then is not measured, because the device does both in turn.
 class LateCosts {
  public:
   using Costs = std::vector<std::pair<Id, float>>;  // microseconds by moment
@@ -32,12 +36,14 @@ class LateCosts {
   [[nodiscard]] bool begin(Id moment, const Recipes&, Id op);
   void end();
   void drop();
+  // Drops the moment that is not over, whoever began it. Nothing is measured any more.
+  void close();
   // What the device is given in between, to recompute values, is no part of the moment.
   void pause();
   void go_on();
 
-  // Of all moments, once the device is through with them; nothing before that. Never waits for it, but asks it: not
-  // under the arbiter's lock. What it has told is kept here, under the lock.
+  // Of all moments, once the device is through with them; nothing before that. After close(). Never waits for the
+  // device, but asks it: not under the arbiter's lock. What it has told is kept here, under the lock.
   [[nodiscard]] std::optional<Costs> read() const;
   void tell(Costs costs) { told_ = std::move(costs); }
   [[nodiscard]] const std::optional<Costs>& told() const { return told_; }
@@ -47,14 +53,22 @@ class LateCosts {
     Id moment;
     c10::Event from, to;
   };
+  using Lock = std::scoped_lock<std::mutex>;
   void begin_on(c10::Device, Id moment);
-  void open(Id moment);
+  // What has to be recorded on the device at the end of this thread's span; nothing: none is open.
+  [[nodiscard]] std::optional<c10::Device> device_of_open();
+  [[nodiscard]] bool is_own() const { return by_ == std::this_thread::get_id(); }
+  // Removes the spans of the moment that is not over, and returns them: events are let go of outside of the lock.
+  [[nodiscard]] std::vector<Span> take_unfinished();
 
   const c10::Device device_;
+  std::mutex mutex_;                           // of what follows, up to `told_`; nothing of others is called under it
+  std::thread::id by_;                         // who began the last of them
   c10::Device present_{c10::DeviceType::CPU};  // of the last of them
   std::vector<Span> spans_;                    // those of a moment that was paused are its parts
   bool open_ = false;                          // the last of them has begun, and not ended
   bool paused_ = false;                        // the moment of the last one is not over
+  bool closed_ = false;
   std::optional<Costs> told_;
 };
 

@@ -8,7 +8,7 @@
 
 #include "torch/libtorch/libtorch.h"
 #include "torch/libtorch/per_thread.h"
-#include "torch/recipes/unwritten.h"
+#include "torch/recipes/uninitialized.h"
 
 namespace reprise::internal {
 namespace {
@@ -114,13 +114,12 @@ void find_noise(OperatorInfo& info, const std::string& name) {
   }
 }
 
-// What the sweep over all operators found: see unwritten.h.
-void find_unwritten_parts(OperatorInfo& info) {
-  const Unwritten* const unwritten = find_unwritten(info.name);
-  if (!unwritten) return;
-  info.unwritten_results = unwritten->results;
-  if (unwritten->computed) info.why_not_replayable = "it computes with what it finds in fresh memory";
-  for (const int argument : unwritten->arguments) info.access[argument] = Access::write;
+void find_uninitialized(OperatorInfo& info) {
+  const UninitializedParts* const parts = find_uninitialized_parts(info.name);
+  if (!parts) return;
+  info.uninitialized_results = parts->results;
+  if (parts->reads_uninitialized) info.why_not_replayable = "it reads uninitialized memory";
+  for (const int argument : parts->arguments) info.access[argument] = Access::write;
 }
 
 }  // namespace
@@ -158,7 +157,7 @@ OperatorInfo::OperatorInfo(c10::OperatorHandle operator_handle) : handle(std::mo
   varies_on_accelerators = adds_in_any_order(base);
   find_statistics(*this, base);
   find_noise(*this, base);
-  find_unwritten_parts(*this);
+  find_uninitialized(*this);
 
   bool makes_tensor = false, only_aliases = true;
   for (const c10::Argument& result : schema.returns()) {

@@ -37,12 +37,12 @@ struct OperatorInfo {
   std::string name;             // with its overload: aten::mul.Tensor
   std::uint32_t name_hash = 0;  // the same in every process
   Kind kind = Kind::recorded;
-  c10::DispatchKeySet autocast;        // keys by which it is transparent while autocast has not been applied yet
-  bool random = false;                 // draws from a generator
-  int generator_argument = -1;         // -1: none, it draws from the default generator
-  bool writes = false;                 // into any argument
-  std::vector<Access> access;          // by argument, as declared
-  std::vector<int> unwritten_results;  // those with bytes that it leaves as it found them: nothing can be compared
+  c10::DispatchKeySet autocast;            // keys by which it is transparent while autocast has not been applied yet
+  bool random = false;                     // draws from a generator
+  int generator_argument = -1;             // -1: none, it draws from the default generator
+  bool writes = false;                     // into any argument
+  std::vector<Access> access;              // by argument, as declared
+  std::vector<int> uninitialized_results;  // those with elements that it never writes: they are not compared
 
   // Operators that write running statistics, only in training, and some without declaring it: which argument says
   // whether it is training (-1: it always is), and which are the statistics.

@@ -25,8 +25,8 @@ void RecipeCursor::mark_verified(Id value) {
   if (in_recipes(value)) recipes_->values[value].verified = true;
 }
 
-void RecipeCursor::mark_unwritten(Id value) {
-  if (in_recipes(value)) recipes_->values[value].unwritten = true;
+void RecipeCursor::mark_partly_uninitialized(Id value) {
+  if (in_recipes(value)) recipes_->values[value].partly_uninitialized = true;
 }
 
 void RecipeCursor::mark_outlasting(Id value) {

@@ -39,8 +39,8 @@ class RecipeCursor {
   [[nodiscard]] Id add_value(Bytes, Id maker, DeviceOrdinal = 0);
   // It was recomputed and found to be the same bits.
   void mark_verified(Id value);
-  // It has bytes that nobody wrote.
-  void mark_unwritten(Id value);
+  // Marks a value that has uninitialized bytes: it is not compared any more.
+  void mark_partly_uninitialized(Id value);
   // What it is made of goes away before it does, here and where others follow the same recipes.
   void mark_outlasting(Id value);
 

@@ -92,7 +92,7 @@ struct RecordedValue {
   Id maker =
       no_operator;        // none: it came from outside, or cannot be recomputed; then it is held while it may be needed
   bool verified = false;  // recomputed once and found to be the same bits
-  bool unwritten = false;  // has bytes that nobody wrote: there is nothing to compare
+  bool partly_uninitialized = false;  // some of its bytes are never written: it is not compared
   bool must_keep_past_inputs =
       false;                 // what it is made of goes away while the program still has it: it is kept, not recomputed
   DeviceOrdinal device = 0;  // that counts its bytes

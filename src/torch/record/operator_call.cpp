@@ -228,9 +228,9 @@ void OperatorCall::add_output(c10::StorageImpl* storage, Output& output) {
       !recipe().why_not_replayable && r_.context().device_of(meter::header_of(*storage)) != untracked &&
       (output.write < 0 || r_.cursor().recipes().writes_of(op_)[output.write].access != Access::statistic);
   output.value = r_.values().add(storage, recomputed ? op_ : no_operator);
-  const auto& unwritten = recipe().info->unwritten_results;
-  if (output.write < 0 && std::find(unwritten.begin(), unwritten.end(), output.result) != unwritten.end()) {
-    r_.cursor().mark_unwritten(output.value);
+  const auto& uninitialized = recipe().info->uninitialized_results;
+  if (output.write < 0 && std::find(uninitialized.begin(), uninitialized.end(), output.result) != uninitialized.end()) {
+    r_.cursor().mark_partly_uninitialized(output.value);
   }
   r_.cursor().own().outputs.push_back(output);
 }

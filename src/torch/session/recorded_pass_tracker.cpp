@@ -145,7 +145,7 @@ void RecordedPassTracker::remember(Recording& r) {
   pass->costs = r.journal().costs();
   pass->other = r.journal().other();
   if (r.journal().late()) {
-    pass->late.push_back(r.journal().take_late_costs());
+    pass->late.push_back(r.journal().close_late_costs());
   } else {
     pass->measured = 1;
   }
@@ -176,7 +176,7 @@ void RecordedPassTracker::learn_from(Recording& r) {
       if (moment.op != no_operator) moment.cost = pass.costs[moment.op];
     }
     if (r.journal().late()) {
-      pass.late.push_back(r.journal().take_late_costs());
+      pass.late.push_back(r.journal().close_late_costs());
     } else {
       ++pass.measured;
     }

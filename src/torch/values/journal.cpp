@@ -87,9 +87,9 @@ Observations Journal::take_observations() {
   return std::move(seen_);
 }
 
-std::shared_ptr<LateCosts> Journal::take_late_costs() {
-  if (late_) late_->drop();
-  return std::move(late_);
+std::shared_ptr<LateCosts> Journal::close_late_costs() {
+  if (late_) late_->close();
+  return late_;
 }
 
 }  // namespace reprise::internal

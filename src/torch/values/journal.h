@@ -89,8 +89,8 @@ class Journal {
   [[nodiscard]] const std::vector<float>& costs() const { return costs_; }
   [[nodiscard]] const std::vector<OtherBytes>& other() const { return other_; }
   [[nodiscard]] Observations take_observations();
-  // Without a moment that is not over.
-  [[nodiscard]] std::shared_ptr<LateCosts> take_late_costs();
+  // Closes and returns them. Other threads may still be in backward, and find them closed.
+  [[nodiscard]] std::shared_ptr<LateCosts> close_late_costs();
 
  private:
   void begin(ObservedMoment);

@@ -122,7 +122,7 @@ const std::string* RecordingContext::module_of(c10::ArrayRef<const c10::IValue> 
 // ---- exactness -----------------------------------------------------------------------------------------------------
 
 bool RecordingContext::verifies(const RecordedValue& value) const {
-  return verify_ != Verify::never && !value.unwritten && (verify_ == Verify::always || !value.verified);
+  return verify_ != Verify::never && !value.partly_uninitialized && (verify_ == Verify::always || !value.verified);
 }
 
 const char* RecordingContext::why_inexact(const OperatorInfo& info, Id op, bool on_accelerator) const {

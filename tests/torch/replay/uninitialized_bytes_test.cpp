@@ -1,5 +1,5 @@
-// Values with unwritten bytes: the table, and what is found while training.
-#include "torch/recipes/unwritten.h"
+// Values with uninitialized bytes, found while training: they are no mismatch, and do not hide one.
+#include "torch/replay/uninitialized_bytes.h"
 
 #include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
@@ -22,19 +22,19 @@ using testing::gradients;
 using testing::Snapshot;
 using testing::snapshots;
 
-// ---- operators that nobody has listed ------------------------------------------------------------------------------
+// ---- operators that are not in the table ---------------------------------------------------------------------------
 
 std::atomic<int> calls{0};
 
 constexpr std::int64_t padding = 40000;  // elements: more than two blocks of a fingerprint
 
-// The input, and after it memory that nobody writes.
+// The input, and after it memory that is never written.
 at::Tensor padded(const at::Tensor& x) {
   at::Tensor result = at::empty({x.numel() + padding}, x.options());
   result.narrow(0, 0, x.numel()).copy_(x.reshape({-1}));
   return result;
 }
-// The same, and the first number tells whether it was called an odd number of times.
+// The same, but the first number depends on how often it was called.
 at::Tensor counted(const at::Tensor& x) {
   at::Tensor result = padded(x);
   result.narrow(0, 0, 1).fill_(static_cast<double>(++calls % 2));
@@ -50,13 +50,13 @@ at::Tensor for_the_program(const at::Tensor& x) {
   return at::empty_like(x);
 }
 
-TORCH_LIBRARY(reprise_unwritten, library) {
+TORCH_LIBRARY(reprise_uninitialized, library) {
   library.def("padded(Tensor x) -> Tensor");
   library.def("counted(Tensor x) -> Tensor");
   library.def("found_in_memory(Tensor x) -> Tensor");
   library.def("for_the_program(Tensor x) -> Tensor");
 }
-TORCH_LIBRARY_IMPL(reprise_unwritten, CPU, library) {
+TORCH_LIBRARY_IMPL(reprise_uninitialized, CPU, library) {
   library.impl("padded", padded);
   library.impl("counted", counted);
   library.impl("found_in_memory", found_in_memory);
@@ -87,7 +87,7 @@ class FirstElements : public torch::autograd::Function<FirstElements> {
   }
 };
 
-class UnwrittenBytes : public ::testing::Test {
+class UninitializedBytes : public ::testing::Test {
  protected:
   void SetUp() override { torch::manual_seed(5); }
 
@@ -111,23 +111,23 @@ class UnwrittenBytes : public ::testing::Test {
   at::Tensor x_ = torch::randn({64, 16});
 };
 
-TEST_F(UnwrittenBytes, OfAnOperatorNobodyHasListedAndCopiesOfThemAreNoMismatch) {
-  const auto expected = step("reprise_unwritten::padded");
+TEST_F(UninitializedBytes, OfAnOperatorThatIsNotInTheTableAndCopiesOfThemAreNoMismatch) {
+  const auto expected = step("reprise_uninitialized::padded");
   Session session(evicting_everything());
   for (int i = 0; i < 3; ++i) {
     auto step_of_session = session.step();
-    EXPECT_EQ(difference(expected, step("reprise_unwritten::padded")), "");
+    EXPECT_EQ(difference(expected, step("reprise_uninitialized::padded")), "");
   }
   EXPECT_TRUE(session.summary().kept.empty()) << "it is evicted and replayed like others";
 }
 
-TEST_F(UnwrittenBytes, AreLookedForOnceAndThenNotCompared) {
+TEST_F(UninitializedBytes, AreLookedForOnceAndThenNotCompared) {
   Session session(evicting_everything());
   std::vector<std::int64_t> replays;
   for (int i = 0; i < 4; ++i) {
     {
       auto step_of_session = session.step();
-      (void)step("reprise_unwritten::padded");
+      (void)step("reprise_uninitialized::padded");
     }
     replays.push_back(session.summary().replays);
   }
@@ -135,42 +135,42 @@ TEST_F(UnwrittenBytes, AreLookedForOnceAndThenNotCompared) {
   EXPECT_EQ(replays[3], replays[2]);
 }
 
-TEST_F(UnwrittenBytes, DoNotHideWhatAnOperatorHasRemembered) {
+TEST_F(UninitializedBytes, DoNotHideWhatAnOperatorHasRemembered) {
   Session session(evicting_everything());
   auto step_of_session = session.step();
-  const auto error = testing::thrown_by<MismatchError>([&] { (void)step("reprise_unwritten::counted"); });
+  const auto error = testing::thrown_by<MismatchError>([&] { (void)step("reprise_uninitialized::counted"); });
   ASSERT_TRUE(error.has_value());
-  EXPECT_EQ(error->facts().op, "reprise_unwritten::counted");
+  EXPECT_EQ(error->facts().op, "reprise_uninitialized::counted");
 }
 
-TEST_F(UnwrittenBytes, ThatAnOperatorComputesWithAreAMismatch) {
+TEST_F(UninitializedBytes, ThatAnOperatorReadsAreAMismatch) {
   Session session(evicting_everything());
   auto step_of_session = session.step();
-  const auto error = testing::thrown_by<MismatchError>([&] { (void)step("reprise_unwritten::found_in_memory"); });
+  const auto error = testing::thrown_by<MismatchError>([&] { (void)step("reprise_uninitialized::found_in_memory"); });
   ASSERT_TRUE(error.has_value());
-  EXPECT_EQ(error->facts().op, "reprise_unwritten::found_in_memory");
+  EXPECT_EQ(error->facts().op, "reprise_uninitialized::found_in_memory");
 }
 
-TEST_F(UnwrittenBytes, ThatTheProgramFillsThroughAPointerAreAMismatch) {
+TEST_F(UninitializedBytes, ThatTheProgramFillsThroughAPointerAreAMismatch) {
   Session session(evicting_everything());
   auto step_of_session = session.step();
   const auto run = [&] {
-    const auto mask = call("reprise_unwritten::for_the_program", x_);
+    const auto mask = call("reprise_uninitialized::for_the_program", x_);
     for (std::int64_t i = 0; i < mask.numel(); ++i) mask.data_ptr<float>()[i] = static_cast<float>(i % 3);
     (linear_(x_) * mask).sum().backward();
   };
   EXPECT_THROW(run(), MismatchError);
 }
 
-TEST_F(UnwrittenBytes, AreFoundUnderABudgetToo) {
-  const auto expected = step("reprise_unwritten::padded");
+TEST_F(UninitializedBytes, AreFoundUnderABudgetToo) {
+  const auto expected = step("reprise_uninitialized::padded");
   linear_->zero_grad();
   for (const bool plan : {false, true}) {
     Session session(testing::within(meter::live() + 1'200'000, std::chrono::milliseconds(plan ? 50 : 0)));
     for (int i = 0; i < 4; ++i) {
       {
         auto step_of_session = session.step();
-        EXPECT_EQ(difference(expected, step("reprise_unwritten::padded")), "");
+        EXPECT_EQ(difference(expected, step("reprise_uninitialized::padded")), "");
       }
       session.wait_for_plan();
       EXPECT_GT(session.summary().replays, 0);
@@ -178,8 +178,8 @@ TEST_F(UnwrittenBytes, AreFoundUnderABudgetToo) {
   }
 }
 
-// The driver that is the usual one begins with pivots that it finds in memory.
-TEST_F(UnwrittenBytes, ThatLeastSquaresComputesWithMakeItsResultKept) {
+// Its default driver begins with pivots from uninitialized memory.
+TEST_F(UninitializedBytes, ThatLeastSquaresReadsMakeItsResultKept) {
   Session session(evicting_everything());
   for (int i = 0; i < 3; ++i) {
     auto step_of_session = session.step();
@@ -210,38 +210,6 @@ TEST(FilledMemory, IsWhatThisThreadAllocatesWhileItLasts) {
     EXPECT_EQ(first_byte(), 9);
   }
   EXPECT_EQ(first_byte(), 7);
-}
-
-// ---- the table -----------------------------------------------------------------------------------------------------
-
-TEST(UnwrittenTable, NamesOperatorsOfTheDispatcherWithThatManyResults) {
-  EXPECT_FALSE(unwritten_table().empty());
-  for (const Unwritten& row : unwritten_table()) {
-    SCOPED_TRACE(std::string(row.name));
-    const std::string name(row.name);
-    const auto dot = name.find('.');
-    const auto handle = c10::Dispatcher::singleton().findSchema(
-        {name.substr(0, dot), dot == std::string::npos ? "" : name.substr(dot + 1)});
-    ASSERT_TRUE(handle.has_value());
-    EXPECT_TRUE(row.computed || !row.results.empty() || !row.arguments.empty());
-    const auto& schema = handle->schema();
-    for (const int result : row.results) EXPECT_LT(static_cast<std::size_t>(result), schema.returns().size());
-    for (const int argument : row.arguments) {
-      ASSERT_LT(static_cast<std::size_t>(argument), schema.arguments().size());
-      const auto* const alias = schema.arguments()[static_cast<std::size_t>(argument)].alias_info();
-      EXPECT_TRUE(alias != nullptr && alias->isWrite());
-    }
-  }
-}
-
-TEST(UnwrittenTable, HasWhatIsKnownForCertain) {
-  for (const char* const name : {"aten::_ctc_loss", "aten::_ctc_loss.Tensor", "aten::mkldnn_rnn_layer"}) {
-    ASSERT_NE(find_unwritten(name), nullptr) << name;
-    EXPECT_FALSE(find_unwritten(name)->results.empty()) << name;
-  }
-  ASSERT_NE(find_unwritten("aten::linalg_lstsq"), nullptr);
-  EXPECT_TRUE(find_unwritten("aten::linalg_lstsq")->computed);
-  EXPECT_EQ(find_unwritten("aten::mul.Tensor"), nullptr);
 }
 
 }  // namespace

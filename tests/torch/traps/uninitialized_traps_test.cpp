@@ -1,4 +1,4 @@
-// Operators that leave a part of what they make unwritten, or compute with what they find in fresh memory.
+// Operators that leave elements of their results uninitialized, or read uninitialized memory.
 #include "torch/traps/trap.h"
 
 namespace reprise::testing {
@@ -7,7 +7,7 @@ namespace {
 namespace nn = torch::nn;
 namespace F = torch::nn::functional;
 
-// Every trap fills memory with numbers that nobody wants, and gives it back: a replay finds others than forward did.
+// Fills memory with a number and frees it. A trap does so with another number before its replays than in forward.
 void use_memory(float number) {
   Tensors all;
   for (const std::int64_t size : {64, 256, 1024, 4096, 16384, 65536}) {
@@ -37,7 +37,7 @@ Work ctc_and_decoder(const std::vector<std::int64_t>& input_lengths, const std::
           {}};
 }
 
-const Traps unwritten_traps({
+const Traps uninitialized_traps({
     {"CtcWithLengthsThatDiffer",
      [] {
        return ctc_and_decoder({24, 17, 9, 12}, {5, 3, 1, 4});
@@ -94,7 +94,7 @@ const Traps unwritten_traps({
        return [=]() mutable {
          const auto a = front->forward(x) + 0.1 * x;
          at::Tensor loss = torch::zeros({});
-         // Not gelsy: it starts from what it finds in memory, so that plain LibTorch gives other bits each time.
+         // Not gelsy: its pivots begin as uninitialized memory, so plain LibTorch gives other bits each time.
          for (const char* const driver : {"gels", "gelsd", "gelss"}) {
            use_memory(3);
            const auto solution = std::get<0>(torch::linalg_lstsq(a, b, std::nullopt, driver));

@@ -1,4 +1,4 @@
-#include "torch/replay/unwritten_bytes.h"
+#include "torch/replay/uninitialized_bytes.h"
 
 #include <algorithm>
 
@@ -17,16 +17,16 @@ bool is_pattern(std::uint8_t byte) {
   return byte == one_pattern || byte == other_pattern;
 }
 
-// All that is left of a value that was recomputed: there is no room for two of them.
+// What is kept of a recomputed value: there may be no room for two of them.
 struct Recomputed {
   Fingerprint fingerprint;
   Fingerprint without_patterns;  // as if bytes of either pattern were the same
-  bool untouched = false;        // nothing of it was written
+  bool untouched = false;        // no byte of it was written
 };
 
 Recomputed recomputed_on(std::uint8_t pattern, Recording& recording, Id value, const View& view, Anew anew) {
   const meter::FilledMemory filled(pattern);
-  const c10::Storage storage = recompute_anew(recording, value, anew);  // nobody else sees it
+  const c10::Storage storage = recompute_anew(recording, value, anew);  // seen only here
   auto* const bytes = static_cast<std::uint8_t*>(storage.mutable_data());
   auto* const end = bytes + storage.nbytes();
   Recomputed result;
@@ -51,14 +51,15 @@ bool show_memory(Recording& recording, Id value, const View& view, std::span<con
 
 }  // namespace
 
-bool nobody_wrote(Recording& recording, Id value, const View& view, std::span<const std::size_t> blocks) {
+bool differs_only_in_uninitialized(Recording& recording, Id value, const View& view,
+                                   std::span<const std::size_t> blocks) {
   if (view.device.type() != c10::DeviceType::CPU) return false;  // its memory cannot be filled with patterns
   {
     const Arbiter lock;
     if (!recording.values().recomputable(value)) return false;
   }
   try {
-    // Mostly it is the operator itself that leaves them; else one whose result it copied them from.
+    // Mostly the operator itself leaves them uninitialized; else one whose result it copied.
     return show_memory(recording, value, view, blocks, Anew::itself) ||
            show_memory(recording, value, view, blocks, Anew::everything);
   } catch (const std::exception&) {  // no room to find out, or an input that has changed
