@@ -8,7 +8,7 @@ install(TARGETS reprise EXPORT RepriseTargets)
 install(DIRECTORY include/reprise DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 # Links between the documents lead to each other here, too.
 set(document_directory ${CMAKE_INSTALL_DATAROOTDIR}/doc/reprise)
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${document_directory})
+install(FILES LICENSE README.md SECURITY.md CHANGELOG.md DESTINATION ${document_directory})
 install(DIRECTORY docs examples DESTINATION ${document_directory}
   FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.cpp" PATTERN "*.h")
 if(TARGET reprise_command)

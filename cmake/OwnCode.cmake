@@ -28,6 +28,9 @@ function(reprise_own_code target)
   target_compile_definitions(${target} PRIVATE $<$<CONFIG:Debug>:REPRISE_CHECK_LOCKS>)
   if(REPRISE_SANITIZE)
     set(flags -fsanitize=${REPRISE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    if(REPRISE_FUZZ AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+      list(APPEND flags -fsanitize=fuzzer-no-link)  # says which code was reached
+    endif()
     target_compile_options(${target} PRIVATE ${flags})
     target_link_options(${target} PRIVATE ${flags})
     # For tests: everything is several times slower, and some allocations are not worth trying.
@@ -107,7 +110,8 @@ endfunction()
 function(reprise_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${REPRISE_UNITY} UNITY_BUILD_BATCH_SIZE 16)
   if(REPRISE_UNITY)
-    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage -Wno-maybe-uninitialized>)
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage -Wno-maybe-uninitialized>
+      $<$<CXX_COMPILER_ID:Clang>:-Wno-shadow>)
   endif()
 endfunction()
 
@@ -130,7 +134,8 @@ macro(reprise_library name)
   endif()
   set_target_properties(${${name}_targets} PROPERTIES
     LINKER_LANGUAGE CXX CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-  target_compile_options(${name}_objects PRIVATE -Wconversion)  # bytes are 64 bits everywhere; a narrower number is a mistake
+  # Bytes are 64 bits everywhere; a narrower number is a mistake. Only clang counts signs among it.
+  target_compile_options(${name}_objects PRIVATE -Wconversion $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>)
   target_include_directories(${name}_objects PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_include_directories(${name}_objects SYSTEM PRIVATE ${XXHASH_INCLUDE_DIR})
   foreach(target IN LISTS ${name}_targets)

@@ -193,6 +193,17 @@ def of_preset(preset: str) -> Callable[[Run], None]:
     return test
 
 
+def test_fuzz(run: Run) -> None:
+    """With clang's libFuzzer, which looks for inputs that reach new code. Without it, inputs are made by chance."""
+    clang = shutil.which("clang++")
+    has_fuzzer = clang and subprocess.run(
+        [clang, "-fsanitize=fuzzer,address,undefined", "-x", "c++", "-o", RESULTS / "probe", "-"], text=True, stderr=subprocess.DEVNULL,
+        input='extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }').returncode == 0
+    folder, compiler = ("fuzz", [f"CMAKE_CXX_COMPILER:STRING={clang}"]) if has_fuzzer else ("fuzz_by_chance", [])
+    build.make(folder, ["part_fuzz"], (*options_of(run), *compiler), preset="fuzz")
+    ctest("fuzz", folder, run, "-L", "^fuzz$")
+
+
 def test_debug(run: Run) -> None:
     """In a folder of its own, with less for a debugger than the preset has: that takes a third of the compiler's time."""
     folder = "debug_tests"
@@ -244,6 +255,7 @@ PARTS = {part.name: part for part in [
     Part("debug", "both libraries without optimization, with checks of locks and of the standard library", False, Torch.USED,
          test_debug),
     Part("sanitize", "address and undefined-behaviour sanitizers", False, Torch.USED, of_preset("sanitize")),
+    Part("fuzz", "what somebody may have written into files, for seconds; --long: for an hour", False, Torch.UNUSED, test_fuzz),
     Part("thread", "the thread sanitizer", False, Torch.USED, of_preset("thread")),
     Part("newest", f"builds with LibTorch {needs.NEWEST_TORCH}, the newest, and runs its doctor", False, Torch.UNUSED, try_newest_torch),
 ]}

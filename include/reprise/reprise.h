@@ -4,13 +4,11 @@
 
 #include "reprise/chain/any_chain.h"
 #include "reprise/chain/chain.h"
-#include "reprise/chain/chain_states.h"
 #include "reprise/chain/form.h"
 #include "reprise/chain/loop.h"
 #include "reprise/chain/schedule.h"
 #include "reprise/chain/state.h"
 #include "reprise/chain/statistics.h"
-#include "reprise/chain/typed_states.h"
 #include "reprise/plan/chain_steps.h"
 #include "reprise/plan/curve.h"
 #include "reprise/plan/fit.h"

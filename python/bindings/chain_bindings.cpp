@@ -36,10 +36,10 @@ class PythonChain final : public AnyChain {
  public:
   PythonChain(ChainLayers layers, ForwardKind kind, bool tapes, bool backward)
       : AnyChain(std::move(layers), tapes, std::make_unique<PythonStates>(kind, tapes, backward)) {
-    AnyChain::observer([this](const ChainProgress& progress) { tell(progress); });
+    AnyChain::observer([this](const ChainProgress& progress) { report(progress); });
   }
 
-  // ---- who may call it: nobody while it runs ----
+  // ---- calls: none while the chain runs ----
 
   class Running {
    public:
@@ -156,7 +156,7 @@ class PythonChain final : public AnyChain {
   void set_disk(const std::filesystem::path& folder, std::optional<Bytes> budget, bool keep,
                 std::optional<Bytes> transit) {
     const DiskTier tier{.folder = folder, .budget = budget.value_or(largest_bytes), .keep = keep};
-    change([&] { use_disk(tier, transit, nullptr); });
+    change([&] { use_disk(tier, transit); });
   }
   [[nodiscard]] std::optional<std::filesystem::path> get_disk() const {
     const auto& disk = asked().used_disk();
@@ -178,8 +178,8 @@ class PythonChain final : public AnyChain {
  private:
   [[nodiscard]] PythonStates& held() { return static_cast<PythonStates&>(states()); }
 
-  // Also where Ctrl-C is heard while a plan is made.
-  void tell(const ChainProgress& progress) {
+  // Calls the observer. Ctrl-C is noticed here while a plan is made.
+  void report(const ChainProgress& progress) {
     const bool wanted = held().observed();
     if (!wanted && progress.phase != ChainProgress::Phase::planning) return;
     const py::gil_scoped_acquire interpreter;

@@ -17,8 +17,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "reprise/chain/chain_states.h"
-#include "reprise/chain/typed_states.h"
+#include "reprise/chain/internal/chain_states.h"
+#include "reprise/chain/internal/typed_states.h"
 
 namespace reprise::python {
 
@@ -63,8 +63,8 @@ class PythonStates final : public internal::ChainStates {
   // ---- the side of the chain, without it ----
 
   Made forward(int number, Id state, bool with_tape) override;
-  bool works_in_place() const override { return kind_ == ForwardKind::in_place; }
-  bool returns_state() const override { return false; }  // none takes the slot of another: memory of both is compared
+  bool is_in_place() const override { return kind_ == ForwardKind::in_place; }
+  bool is_by_value() const override { return false; }  // none takes the slot of another: memory of both is compared
   Made advance(int number, Id state, bool with_tape) override;
   bool has_backward() const override { return has_backward_; }
   void backward(int number, Id state, Id tape) override;
@@ -81,12 +81,12 @@ class PythonStates final : public internal::ChainStates {
   Id clone(Id state) override;
   void encode(Id state, const std::function<void(const ArrayView&)>& use) const override;
   Id decode(Array array) override;
-  bool codable() const override { return true; }
-  bool comparable() const override { return true; }
+  bool is_codable() const override { return true; }
+  bool is_comparable() const override { return true; }
 
   void encode_gradient(const std::function<void(const ArrayView&)>& use) const override;
   void decode_gradient(Array array) override;
-  bool gradient_codable() const override { return gradient_bytes_.has_value(); }
+  bool is_gradient_codable() const override { return gradient_bytes_.has_value(); }
 
  private:
   struct Held {

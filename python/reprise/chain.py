@@ -20,7 +20,7 @@ Gradient = Any
 
 
 class Progress(NamedTuple):
-    """What an observer of a chain is told.
+    """What an observer of a chain is called with.
 
     Attributes:
         phase: "forward", "replay", "backward", or "planning": no layer has run, and a plan is being made.
@@ -252,7 +252,7 @@ class Chain(Handle):
 
     @property
     def observer(self) -> Callable[[Progress], object] | None:
-        """The function that is told about the progress of a pass."""
+        """The function that is called with the progress of a pass."""
         return self._observer
 
     @observer.setter
@@ -375,8 +375,8 @@ class Chain(Handle):
 
     def _functions(self) -> _core.Functions:
         observer = self._observer
-        told = None if observer is None else lambda *progress: observer(Progress(*progress))
-        return _core.Functions(self._forward, self._backward, told)
+        report = None if observer is None else lambda *progress: observer(Progress(*progress))
+        return _core.Functions(self._forward, self._backward, report)
 
 
 class ChainLoop(Handle):
@@ -407,8 +407,8 @@ class ChainLoop(Handle):
             cost: of the layer, for the schedules that need it.
         """
         chain = self._chain
-        told = None if cost is None else arguments.real(cost, "[chain] cost")
-        return chain._core.loop_forward(chain._functions(), self._pass, input, told)
+        given = None if cost is None else arguments.real(cost, "[chain] cost")
+        return chain._core.loop_forward(chain._functions(), self._pass, input, given)
 
     def backward(self, gradient: Gradient) -> Gradient:
         """Runs backward of the last layer that has not yet run it, and returns the gradient before that layer. Without a

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch._higher_order_ops import scan
 from torch._higher_order_ops.map import map as higher_order_map
+from torch._higher_order_ops.while_loop import while_loop
 from torch.nn.attention.flex_attention import flex_attention
 from torch.utils.checkpoint import checkpoint
 from trained import train
@@ -195,6 +196,14 @@ def scanned():
     return x.grad
 
 
+def looped():
+    x = leaf(4)
+    with torch.no_grad():
+        y = while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * 2), (torch.tensor(0), x.detach()))[1]
+    (x * y).sum().backward()
+    return x.grad
+
+
 def attended():
     with torch.no_grad():
         x = leaf(1, 2, 128, 16).detach()
@@ -209,9 +218,27 @@ def cond_in_a_hook():
     return x.grad
 
 
+def compiled(function):
+    def run():
+        torch._dynamo.reset()
+        x = leaf(3, 4)
+        torch.compile(function, backend="aot_eager")(x).sum().backward()
+        return x.grad
+
+    return run
+
+
+COMPILED = {
+    "compiled cond": compiled(lambda x: torch.cond(x.sum() > 0, lambda a: a.sin(), lambda a: a.cos(), (x,))),
+    "compiled map": compiled(lambda x: higher_order_map(lambda a, b: (a * b).sin(), x, x.detach()[0].clone())),
+    "compiled scan": compiled(lambda x: scan(lambda carried, a: (carried + a, (carried * a).sin()), torch.zeros(4), x)[1]),
+}
+EAGER = {run.__name__: run for run in (cond, mapped, scanned, looped, attended, cond_in_a_hook)}
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("options", SESSIONS.values(), ids=SESSIONS)
-@pytest.mark.parametrize("run", [cond, mapped, scanned, attended, cond_in_a_hook])
+@pytest.mark.parametrize("run", [*EAGER.values(), *COMPILED.values()], ids=[*EAGER, *COMPILED])
 def test_higher_order_operators(run, options):
     plain = run()
     with reprise.Session(**options).step():

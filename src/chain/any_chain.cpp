@@ -52,44 +52,44 @@ const ChainLayers& AnyChain::layers() const {
 }
 
 void AnyChain::schedule(SchedulePointer schedule) {
-  engine_->setup().schedule(std::move(schedule));
-  engine_->verification().start_again();
+  engine_->setup().set_schedule(std::move(schedule));
+  engine_->verification().compare_again();
 }
 const SchedulePointer& AnyChain::schedule() const {
   return engine_->setup().schedule();
 }
 void AnyChain::enabled(bool on) {
-  engine_->setup().enabled(on);
+  engine_->setup().set_enabled(on);
 }
 bool AnyChain::enabled() const {
-  return engine_->setup().enabled();
+  return engine_->setup().is_enabled();
 }
 void AnyChain::sizes(ChainForm form) {
-  engine_->setup().sizes(std::move(form), engine_->tiers().next());
+  engine_->setup().set_sizes(std::move(form), engine_->tiers().next_settings());
 }
 const ChainForm& AnyChain::sizes() const {
   return engine_->setup().form();
 }
 void AnyChain::observer(std::function<void(const ChainProgress&)> observer) {
-  engine_->observer(std::move(observer));
+  engine_->set_observer(std::move(observer));
 }
 const std::function<void(const ChainProgress&)>& AnyChain::observer() const {
   return engine_->observer();
 }
 void AnyChain::verify(Verify when) {
-  engine_->verification().set(when);
+  engine_->verification().set_when(when);
 }
 Verify AnyChain::verify() const {
   return engine_->verify();
 }
 void AnyChain::by_hand(ByHand options) {
-  engine_->by_hand(options);
+  engine_->states_by_hand().set_options(options);
 }
 const ByHand& AnyChain::by_hand() const {
-  return engine_->by_hand();
+  return engine_->states_by_hand().options();
 }
 void AnyChain::plan_in_background(bool on) {
-  engine_->setup().planner().in_background(on);
+  engine_->setup().planner().set_in_background(on);
 }
 void AnyChain::wait_for_plan() {
   engine_->setup().planner().wait();
@@ -110,7 +110,7 @@ Trace AnyChain::trace() const {
   return engine_->trace();
 }
 bool AnyChain::remembers(Id position) const {
-  return engine_->remembers(position);
+  return engine_->states_by_hand().is_remembered(position);
 }
 void AnyChain::clear() {
   engine_->clear();
@@ -129,16 +129,19 @@ AnyChain& AnyChain::operator=(AnyChain&& other) noexcept {
 }
 
 void AnyChain::use_codec(const Codec& codec) {
-  engine_->codec(codec);
+  engine_->set_codec(codec);
 }
-void AnyChain::use_disk(DiskTier tier, std::optional<Bytes> transit, FileSystem* files) {
-  engine_->disk(std::move(tier), transit, files);
+void AnyChain::use_disk(DiskTier tier, std::optional<Bytes> transit) {
+  engine_->set_disk(std::move(tier), transit);
+}
+void internal::set_file_system(AnyChain& chain, FileSystem* files) {
+  chain.engine_->tiers().set_file_system(files);
 }
 const Codec* AnyChain::used_codec() const {
-  return engine_->tiers().next().codec;
+  return engine_->tiers().next_settings().codec;
 }
 const std::optional<DiskTier>& AnyChain::used_disk() const {
-  return engine_->tiers().next().disk;
+  return engine_->tiers().next_settings().disk;
 }
 ChainResume AnyChain::resume_pass(std::uint64_t fingerprint) {
   return engine_->resume(fingerprint);
@@ -174,16 +177,16 @@ void AnyChain::run_layer_backward(std::uint64_t& pass) {
   engine_->backward_layer(pass);
 }
 void AnyChain::require_layer(Id position) const {
-  engine_->require_layer(position);
+  engine_->states_by_hand().require_layer(position);
 }
 void AnyChain::save_state(Id state, Id slot) {
-  engine_->save(state, slot);
+  engine_->states_by_hand().save(state, slot);
 }
 Id AnyChain::copy_state(Id position) {
-  return engine_->copy(position);
+  return engine_->states_by_hand().copy(position);
 }
 Id AnyChain::recompute_state(Id position) {
-  return engine_->recompute(position);
+  return engine_->states_by_hand().recompute(position);
 }
 
 }  // namespace reprise

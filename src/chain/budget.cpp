@@ -20,8 +20,8 @@ namespace {
                               smallest, result.floor));
 }
 
-// Every state goes to this level and comes back once: what needs least memory, and is often enough the only thing that
-// fits.
+// Returns the plan by which every state goes to this level and comes back once: the one that needs least memory, and
+// often the only one that fits.
 Plan all_in_place(const ChainForm& form, Id level, Bytes budget) {
   using Kind = ChainStep::Kind;
   ChainSteps steps;
@@ -42,7 +42,7 @@ Plan all_in_place(const ChainForm& form, Id level, Bytes budget) {
 class Cheapest {
  public:
   explicit Cheapest(const Trace& trace) : trace_(trace) {}
-  // Returns whether the plan is valid and cheaper than all before.
+  // Takes the plan if it is valid and cheaper than all before. Returns whether it was taken.
   bool offer(Plan plan) {
     Simulation simulation = simulate(trace_, plan);
     if (!simulation.valid() || (plan_ && simulation.cost >= simulation_.cost)) return false;
@@ -59,7 +59,7 @@ class Cheapest {
   Simulation simulation_;
 };
 
-// Nothing: no plan fits, and `failed` says how far it was.
+// Returns the best plan. Empty if no plan fits; `failed` then says how far the search came.
 std::optional<ChainBudgetPlan> plan_within(const ChainForm& form, Bytes budget, PlanOptions options,
                                            std::optional<PlanResult>& failed) {
   const auto start = std::chrono::steady_clock::now();
@@ -100,7 +100,7 @@ std::optional<ChainBudgetPlan> plan_within(const ChainForm& form, Bytes budget, 
   return result;
 }
 
-// With tiers there are two ways: to use them, which takes the bytes of transit, and not to use them, which does not.
+// Returns the better of two plans: one that uses the tiers, which takes the bytes of transit, and one that does not.
 std::optional<ChainBudgetPlan> plan_both_ways(const ChainForm& form, Bytes budget, PlanOptions options,
                                               const std::function<void(double)>& progress,
                                               std::optional<PlanResult>& failed) {
@@ -121,7 +121,7 @@ std::optional<ChainBudgetPlan> plan_both_ways(const ChainForm& form, Bytes budge
   if (!without) return with;
   without->plan.tiers = form.tiers;  // it is a plan for this form
   if (!with) return without;
-  // What one of them cannot do the other may.
+  // A plan that one of the two searches cannot find the other one may.
   with->lower_bound = without->lower_bound = std::min(with->lower_bound, without->lower_bound);
   return with->simulation.cost < without->simulation.cost ? std::move(with) : std::move(without);
 }

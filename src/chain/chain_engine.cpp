@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "chain/temporary_state.h"
 #include "reprise/trace/error.h"
 
 namespace reprise::internal {
@@ -25,138 +26,89 @@ class ChainEngine::PassGuard {
 };
 
 ChainEngine::ChainEngine(ChainLayers layers, bool tapes, ChainStates& states)
-    : states_(states),
-      works_in_place_(states.works_in_place()),
-      returns_state_(states.returns_state()),
-      setup_(std::move(layers), tapes),
-      held_(states, tiers_),
-      kept_(tiers_) {
-  setup_.planner().progress([this](double share) {
-    if (!observer_) return;
-    observer_({.phase = ChainProgress::Phase::planning,
-               .replays = held_.statistics.replays,
-               .stored = held_.statistics.stored,
-               .planned = share});
+    : context_(std::move(layers), tapes, states),
+      pass_(context_.pass),
+      sizes_(context_),
+      keeper_(context_, sizes_),
+      by_hand_(context_, keeper_),
+      executor_(context_, sizes_, keeper_) {
+  context_.setup.planner().set_progress([this](double share) {
+    if (!context_.observer) return;
+    context_.observer({.phase = ChainProgress::Phase::planning,
+                       .replays = context_.account.statistics.replays,
+                       .stored = context_.account.statistics.stored,
+                       .planned = share});
   });
 }
 
-void ChainEngine::codec(const Codec& codec) {
-  tiers_.codec(&codec);
-  setup_.places_changed();
+// ---- settings ----
+
+void ChainEngine::set_codec(const Codec& codec) {
+  context_.tiers.set_codec(&codec);
+  context_.setup.tiers_changed();
 }
 
-void ChainEngine::disk(DiskTier tier, std::optional<Bytes> transit, FileSystem* files) {
-  tiers_.disk(std::move(tier), transit, files);
-  setup_.places_changed();
-  folder_is_ours_ = false;
-  resumed_.reset();
+void ChainEngine::set_disk(DiskTier tier, std::optional<Bytes> transit) {
+  context_.tiers.set_disk(std::move(tier), transit);
+  context_.setup.tiers_changed();
+  keeper_.disk_changed();
 }
 
-const Plan& ChainEngine::plan() const {
-  if (!pass_ || pass_->is_deciding()) {
-    throw ChainError("[chain] there is no plan yet: no pass has begun, or its schedule is still deciding");
-  }
-  return pass_->plan(pass_->form() ? *pass_->form() : form_of_pass());
+void ChainEngine::set_observer(std::function<void(const ChainProgress&)> observer) {
+  context_.observer = std::move(observer);
+  executor_.observer_changed();
 }
 
-Trace ChainEngine::trace() const {
-  if (!pass_) return chain_trace(setup_.form());
-  return chain_trace(pass_->form() ? *pass_->form() : form_of_pass());
+void ChainEngine::measure() {
+  require_known(true, "measure");
+  sizes_.measure_layers();
 }
 
-// Of a pass that was made for the number of layers alone.
-ChainForm ChainEngine::form_of_pass() const {
-  ChainForm form = setup_.form_of_part(pass_->first(), pass_->first() + pass_->layers(), tiers_.used());
-  pass_->enter_costs(form);
-  return form;
-}
+// ---- beginning and ending ----
 
-// ---- the course of a pass ----
-
-void ChainEngine::begin(Owner owner, Id first) {
+void ChainEngine::begin(ChainPass::LoopOwner owner, Id first) {
   release();
-  held_.statistics = {.passes = held_.statistics.passes};
-  pass_.reset();
-  first_ = start_ = first;
-  ran_before_ = false;
-  position_ = 0;
-  catching_up_ = false;
-  cost_.reset();
-  owner_ = owner;
-  phase_ = Phase::forward;
-  ++number_;
-  ++held_.statistics.passes;
+  ChainStatistics& statistics = context_.account.statistics;
+  statistics = {.passes = statistics.passes + 1};
+  pass_.begin(owner, first);
 }
 
 // Chooses the actions of the pass that has begun, or of a part of it, now that its input is there.
-void ChainEngine::open(Id input, Id first, Id end) {
-  const StateTierSettings& tiers = keeping() ? tiers_.used() : tiers_.next();
-  const bool all = first == 0 && (!layers().known() || end == layers().size());
-  first_ = first;
-  position_ = 0;
-  disk_reads_ = 0;
-  planned_again_ = 0;
-  phase_ = Phase::forward;
-  if (all && setup_.needs_sizes() && setup_.sizes_known()) {
-    const Bytes bytes = states_.bytes(input), known = setup_.form().input;
-    if (bytes > setup_.limit()) {
-      throw ChainError(fmt::format("[chain] budget is {} bytes: the input alone has {}", setup_.limit(), bytes));
-    }
-    if (bytes > known) {
-      ChainForm form = setup_.form();
-      held_.limit(setup_.limit());
-      if (input != ChainStates::lent) held_.count_array(bytes);
-      measure_sizes(form, input, tiers);
-      if (input != ChainStates::lent) held_.discount_array(bytes);
-      setup_.measured_again(std::move(form));
-    }
+void ChainEngine::open_part(Id input, Id first, Id end) {
+  ChainSetup& setup = context_.setup;
+  const StateTierSettings& tiers = keeper_.is_on() ? context_.tiers.settings() : context_.tiers.next_settings();
+  const bool is_all = first == 0 && (!layers().known() || end == layers().size());
+  pass_.begin_part(first);
+  if (is_all && setup.needs_sizes() && setup.has_sizes()) sizes_.measure_if_larger(input, tiers);
+  const InputSizes sizes = sizes_.input_sizes(input, tiers);
+  pass_.actions.emplace(is_all ? setup.begin(tiers, sizes) : setup.begin_part(first, end, tiers, sizes));
+  if (!keeper_.is_on()) context_.tiers.begin(setup.transit());
+  sizes_.begin_part();
+  context_.states.hold_spares(!pass_.actions->limit());
+  const Codec* const codec = context_.tiers.settings().codec;
+  if (!pass_.has_run_before) {
+    context_.verification.begin(context_.states, layers().size(), !codec || codec->exact());
   }
-  const ChainInput terms = input_terms(input, tiers);
-  pass_.emplace(all ? setup_.begin(tiers, terms) : setup_.begin_part(first, end, tiers, terms));
-  if (!keeping()) tiers_.begin(setup_.transit());
-  leave_room_for_gradients();
-  states_.hold_spares(!pass_->limit());
-  const Codec* const codec = tiers_.used().codec;
-  if (!ran_before_) verification_.begin(states_, layers().size(), !codec || codec->exact());
-  plain_ = returns_state_ && owner_ == Owner::engine && layers().known() && !pass_->tapes() && !pass_->limit() &&
-           !pass_->decides() && !ran_before_ && !observer_ && !keeping() && !tiers_.will_keep() &&
-           !verification_.is_on();
-  pass_->join_layers(plain_);
-  part_open_ = true;
-}
-
-// Ends forward.
-void ChainEngine::turn() {
-  pass_->turn();
-  if (keeping() && layer_count() > 0) keep_if_remembered(layer_count() - 1);
-  phase_ = Phase::backward;
-  leave_room_for_gradients();
-  tiers_.prefetch(pass_->wanted_from_disk(0, 2), first_);
+  executor_.begin_part();
+  pass_.is_open = true;
 }
 
 void ChainEngine::release() noexcept {
-  tiers_.clear();
-  held_.clear();
-  result_ = nowhere;
-  phase_ = Phase::idle;
-  first_ = start_ = 0;
-  part_open_ = false;
-  plain_ = false;
-  kept_on_ = false;
-  adopted_.clear();
+  context_.tiers.clear();
+  context_.held.clear();
+  pass_.end();
+  executor_.end();
+  keeper_.stop();
 }
 
 void ChainEngine::clear() {
   release();
-  held_.statistics = {};
-  states_.hold_spares(false);
-  resumed_.reset();
-  if (!tiers_.will_keep()) return;
-  tiers_.begin(std::nullopt);
-  kept_.clear();
-  tiers_.close_kept();
-  folder_is_ours_ = true;
+  context_.account.statistics = {};
+  context_.states.hold_spares(false);
+  keeper_.clear();
 }
+
+// ---- a pass whose loop is the engine's ----
 
 void ChainEngine::begin_forward(Id first) {
   require_known(true, "forward of all layers");
@@ -164,56 +116,119 @@ void ChainEngine::begin_forward(Id first) {
     throw ChainError(
         fmt::format("[chain] forward cannot begin with layer {}: the chain has {}", first, layers().size()));
   }
-  begin(Owner::engine, first);
+  begin(ChainPass::LoopOwner::engine, first);
 }
 
 void ChainEngine::begin_forward_until() {
   require_known(false, "forward until something");
-  if (tiers_.will_keep()) throw ChainError("[chain] keep needs a number of layers that is known: this chain's is not");
-  begin(Owner::engine, 0);
+  if (context_.tiers.is_next_kept()) {
+    throw ChainError("[chain] keep needs a number of layers that is known: this chain's is not");
+  }
+  begin(ChainPass::LoopOwner::engine, 0);
 }
 
 Id ChainEngine::forward(Id input) {
   PassGuard guard(*this);
-  if (tiers_.will_keep()) require_keeping();
-  if (!resumed_ || !forward_resumed(input)) {
-    open(input, start_, layers().size());
-    if (tiers_.will_keep()) {
-      require_room_to_keep(input);  // before anything is written
-      begin_kept(input);
+  const bool will_be_kept = context_.tiers.is_next_kept();
+  if (will_be_kept) keeper_.require_can_keep();
+  if (!keeper_.has_found() || !forward_resumed(input)) {
+    open_part(input, pass_.start, layers().size());
+    if (will_be_kept) {
+      keeper_.require_room(input);  // before anything is written
+      keeper_.begin(input);
     }
     forward_part(input);
   }
   guard.done();
-  return std::exchange(result_, nowhere);
+  return pass_.take_result();
 }
 
-// Runs all layers of the part, and turns.
 void ChainEngine::forward_part(Id input) {
-  if (layer_count() == 0) {
-    result_ = input;
+  executor_.run_forward(input);
+  if (keeper_.is_on()) keeper_.keep_result();
+}
+
+// Returns false if a new pass begins instead.
+bool ChainEngine::forward_resumed(Id input) {
+  if (!keeper_.resume(input)) return false;
+  if (const auto end = keeper_.backward_end()) {
+    pass_.first = *end;
+    pass_.phase = ChainPass::Phase::backward;
+    context_.verification.begin(context_.states, 0, false);
+    pass_.result = keeper_.decode_result();
   } else {
-    held_.hold(0, input, states_.bytes(input));
-    for (Id layer = 0; layer < layer_count(); ++layer) execute_until(layer);
-    execute_what_follows(layer_count() - 1);
+    forward_from_kept(keeper_.last_state_up_to(layers().size()).value(), layers().size());
   }
-  turn();
-  if (keeping()) keep_result();
+  return true;
+}
+
+void ChainEngine::forward_from_kept(Id from, Id end) {
+  const Id state = keeper_.decode_state(from);
+  open_part(state, from, end);
+  keeper_.require_room(state);
+  forward_part(state);
 }
 
 Id ChainEngine::forward_until(Id input, const std::function<bool(Id position, Id state)>& done) {
   PassGuard guard(*this);
-  open(input, 0, 0);
-  held_.hold(0, input, states_.bytes(input));
-  Id layer = 0;
-  execute_until(layer);
-  while (!done(layer, held_.slot(layer + 1))) execute_until(++layer);
-  execute_what_follows(layer);
-  const Id result = held_.give_away(layer + 1);
-  turn();
+  open_part(input, 0, 0);
+  executor_.run_forward_until(input, done);
   guard.done();
-  return result;
+  return pass_.take_result();
 }
+
+void ChainEngine::begin_backward() {
+  if (!context_.states.has_backward()) {
+    throw ChainError("[chain] backward was asked for, but the chain was made without a backward closure");
+  }
+  if (pass_.is_backward()) return;
+  const bool loop_is_callers = pass_.loop_owner == ChainPass::LoopOwner::caller;
+  if (pass_.is_forward() && loop_is_callers && (has_run_all() || !layers().known())) return executor_.turn();
+  if (pass_.phase != ChainPass::Phase::idle || !context_.held.has_saved(0) || !layers().known()) fail_backward();
+  context_.verification.begin(context_.states, 0, false);
+  by_hand_.begin_backward();
+  pass_.position = context_.part_size();
+  pass_.phase = ChainPass::Phase::backward;
+  pass_.is_open = true;
+  ++pass_.number;
+}
+
+void ChainEngine::backward() {
+  const PassGuard guard(*this);  // the pass is over, one way or the other
+  if (keeper_.is_on()) keeper_.keep_seed();
+  if (pass_.is_open) executor_.run_backward();
+  while (pass_.first > pass_.start) {
+    remake_part_before();
+    executor_.run_backward();
+  }
+  if (keeper_.is_on()) keeper_.finish();
+  context_.verification.end_pass();
+}
+
+// Runs forward once more from the last state that was kept to where backward has come. Backward has come to a state
+// that was kept as well, perhaps the one that this process began with: forward has to make the same.
+void ChainEngine::remake_part_before() {
+  const Id end = pass_.first, from = keeper_.last_state_up_to(end - 1).value();
+  const PassKeeper::Decoded kept = keeper_.last_decoded();
+  pass_.has_run_before = true;
+  forward_from_kept(from, end);
+  TemporaryState made(context_.states);
+  const Id slot = pass_.take_result();
+  made.replace(slot);
+  if (kept.state == end && slot != nowhere) keeper_.require_same(kept, slot, from);
+}
+
+ChainResume ChainEngine::resume(std::uint64_t fingerprint) {
+  if (!context_.tiers.is_next_kept()) {
+    throw ChainError(
+        "[chain] resume was asked for, but nothing is kept: call disk({.folder = ..., .keep = true}) first");
+  }
+  require_known(true, "resume");
+  release();
+  return keeper_.find(fingerprint);
+}
+
+// ---- a pass whose loop is the caller's ----
 
 Id ChainEngine::forward_layer(std::uint64_t& pass, std::optional<double> cost) {
   if (cost && !(*cost >= 0 && std::isfinite(*cost))) {
@@ -221,88 +236,51 @@ Id ChainEngine::forward_layer(std::uint64_t& pass, std::optional<double> cost) {
   }
   const bool begins = pass == 0;
   if (begins) {
-    if (layers().known()) require_layer(0);
-    if (tiers_.will_keep()) throw ChainError("[chain] keep is for forward() and backward(), and not for a ChainLoop");
-    begin(Owner::caller, 0);
-    pass = number_;
+    if (layers().known()) by_hand_.require_layer(0);
+    if (context_.tiers.is_next_kept()) {
+      throw ChainError("[chain] keep is for forward() and backward(), and not for a ChainLoop");
+    }
+    begin(ChainPass::LoopOwner::caller, 0);
+    pass = pass_.number;
   } else {
     require_pass(pass);
     require_forward();
   }
   PassGuard guard(*this);
-  if (begins) open(ChainStates::lent, 0, layers().size());
-  const Id position = position_;
-  held_.borrow(position);
-  cost_ = cost;
-  execute_until(position);
-  execute_what_follows(position);
-  held_.copy_if_borrowed(position);
+  if (begins) open_part(ChainStates::lent, 0, layers().size());
+  executor_.run_next_forward(cost);
   guard.done();
-  return std::exchange(result_, nowhere);
-}
-
-void ChainEngine::begin_backward() {
-  if (!states_.has_backward()) {
-    throw ChainError("[chain] backward was asked for, but the chain was made without a backward closure");
-  }
-  if (phase_ == Phase::backward) return;
-  if (phase_ == Phase::forward && owner_ == Owner::caller && (all_ran() || !layers().known())) return turn();
-  if (phase_ != Phase::idle || !held_.has_saved(0) || !layers().known()) fail_backward();
-  // From the states that were saved by hand.
-  first_ = start_ = 0;
-  part_open_ = true;
-  verification_.begin(states_, 0, false);
-  const std::vector<Id> saved = held_.saved();
-  const std::optional<StateTier> tier = tier_by_hand();
-  bring_saved_to(tier);
-  pass_.emplace(setup_.begin_backward(saved, tier, tiers_.used()));
-  if (tier) adopted_.insert(saved.begin(), saved.end());
-  held_.adopt_saved();
-  position_ = layer_count();
-  phase_ = Phase::backward;
-  ++number_;
+  return pass_.take_result();
 }
 
 void ChainEngine::begin_backward_layer(std::uint64_t pass) {
   if (pass != 0) require_pass(pass);
   begin_backward();
-  if (position_ == 0) throw ChainError("[chain] backward was asked for, but there are no layers");
-}
-
-void ChainEngine::backward() {
-  const PassGuard guard(*this);  // the pass is over, one way or the other
-  if (keeping()) keep_seed();
-  if (part_open_) backward_part();
-  while (first_ > start_) {
-    run_segment_forward();
-    backward_part();
-  }
-  if (keeping()) kept_.finish();
-  verification_.pass_over();
-}
-
-void ChainEngine::backward_part() {
-  while (position_ > 0) execute_until(position_ - 1);
-  execute_what_follows(0);
+  if (pass_.position == 0) throw ChainError("[chain] backward was asked for, but there are no layers");
 }
 
 void ChainEngine::backward_layer(std::uint64_t& pass) {
   PassGuard guard(*this);
-  const Id layer = position_ - 1;
-  execute_until(layer);
-  execute_what_follows(layer);
-  if (position_ > 0) return guard.done();
+  executor_.run_next_backward();
+  if (pass_.position > 0) return guard.done();
   pass = 0;  // and over
-  verification_.pass_over();
+  context_.verification.end_pass();
+}
+
+// ---- results ----
+
+const Plan& ChainEngine::plan() const {
+  if (!pass_.actions || pass_.actions->is_deciding()) {
+    throw ChainError("[chain] there is no plan yet: no pass has begun, or its schedule is still deciding");
+  }
+  return pass_.actions->plan(context_.form());
+}
+
+Trace ChainEngine::trace() const {
+  return chain_trace(pass_.actions ? context_.form() : context_.setup.form());
 }
 
 // ---- errors ----
-
-void ChainEngine::require_layer(Id position) const {
-  if (position >= 0 && position < all_layers()) return;
-  throw ChainError(fmt::format("[chain] there is no layer {}: the chain has {}", position,
-                               all_layers() == 0 ? "none" : fmt::format("layers 0..{}", all_layers() - 1)));
-}
 
 void ChainEngine::require_known(bool known, const char* what) const {
   if (layers().known() == known) return;
@@ -311,21 +289,24 @@ void ChainEngine::require_known(bool known, const char* what) const {
 }
 
 void ChainEngine::require_pass(std::uint64_t pass) const {
-  if (pass == number_ && phase_ != Phase::idle) return;
+  if (pass == pass_.number && pass_.phase != ChainPass::Phase::idle) return;
   throw ChainError("[chain] the pass of this loop is over: another ChainLoop begins another one");
 }
 
 void ChainEngine::require_forward() const {
-  if (phase_ == Phase::backward) {
-    throw ChainError(fmt::format("[chain] forward was asked for, but backward of layer {} is next", position_ - 1));
+  if (pass_.is_backward()) {
+    throw ChainError(
+        fmt::format("[chain] forward was asked for, but backward of layer {} is next", pass_.position - 1));
   }
-  if (all_ran()) throw ChainError(fmt::format("[chain] forward was asked for, but all {} layers have run", position_));
+  if (has_run_all()) {
+    throw ChainError(fmt::format("[chain] forward was asked for, but all {} layers have run", pass_.position));
+  }
 }
 
 void ChainEngine::fail_backward() const {
   std::string why = "no pass is open: forward comes first";
-  if (phase_ == Phase::forward) why = fmt::format("forward is not over: layer {} is next", position_);
-  if (phase_ == Phase::idle && held_.has_saved() && !held_.has_saved(0))
+  if (pass_.is_forward()) why = fmt::format("forward is not over: layer {} is next", pass_.position);
+  if (pass_.phase == ChainPass::Phase::idle && context_.held.has_saved() && !context_.held.has_saved(0))
     why = "of the states saved by hand the input is missing: save_input()";
   throw ChainError("[chain] backward was asked for, but " + why);
 }

@@ -49,7 +49,7 @@ inline void ChainRules::execute(const Action& action, bool last_get) {
       if (target >= layers_) {
         backward(action);
       } else {
-        if (last_moment(action) >= layers_) fail(action, Rule::known, "there are not so many layers");
+        if (last_moment(action) >= layers_) fail(action, Rule::known, "there are fewer layers");
         forward(action);
       }
       next_ = last_moment(action) + 1;
@@ -89,7 +89,7 @@ void ChainRules::end() const {
 
 // ---- what there is ----
 
-void ChainRules::layers(Id count) {
+void ChainRules::set_layers(Id count) {
   layers_ = count;
   make_room(count);
 }
@@ -100,7 +100,7 @@ void ChainRules::make_room(Id states) {
   for (Bits& copies : copies_) copies.make_room(values_);
 }
 
-// Tiers take states.
+// Throws unless the action is about a state and a tier of the plan.
 ChainRules::Bits& ChainRules::copies(const Action& action) {
   require_value(action);
   if (action.tier < 0 || action.tier >= static_cast<Id>(copies_.size())) {
@@ -112,7 +112,7 @@ ChainRules::Bits& ChainRules::copies(const Action& action) {
 
 // ---- errors ----
 
-// As long as the number of layers is unknown, a value that was never made is one that is not resident.
+// While the number of layers is unknown, a value that was never made counts as not resident.
 void ChainRules::fail_value(const Action& action) const {
   if (action.target < 0 || layers_ != unknown) fail(action, Rule::known, "there is no such value");
   fail_resident(action, action.target, "it was never made");

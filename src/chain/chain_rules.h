@@ -1,10 +1,9 @@
-// The rules of the interpreter for the plan of a chain whose actions come one after the other.
+// Checks the plan of a chain by the interpreter's rules, one action after the other.
 //
-// `simulate` looks at a trace and a plan as a whole, which for a chain of ten million layers are gigabytes. Here the
-// trace follows from the number of layers, which may be told when forward is over; what is kept is one bit for each
-// value, and one for each state in each tier. The rules are those of simulate.h; of bytes and costs nothing is known,
-// so that neither a budget nor the capacity of a tier is among them. A run or replay may stand for several layers: see
-// step_writer.h.
+// `simulate` takes a trace and a plan as a whole, which for a chain of ten million layers are gigabytes. Here the trace
+// follows from the number of layers, which may be set when forward is over; the memory is one bit for each value, and
+// one for each state in each tier. The rules are those of simulate.h except for budgets and capacities, because bytes
+// are not known. A run or replay may stand for several layers: see step_writer.h.
 #pragma once
 
 #include <algorithm>
@@ -27,10 +26,10 @@ class ChainRules {
     resident_.set(0);
   }
 
-  // Says that there are no more layers than these.
-  void layers(Id);
-  // Throws BadOption with the rule if one of these actions from `first` on breaks one. `last_gets` says which of all of
-  // them are gets after which the copy leaves its tier, ascending.
+  // Sets the number of layers.
+  void set_layers(Id);
+  // Executes these actions from `first` on. Throws BadOption with the rule that one breaks. `last_gets` are the
+  // positions of the gets after which a copy leaves its tier, ascending.
   void execute(std::span<const Action> actions, std::size_t first, std::span<const std::size_t> last_gets);
   // Throws BadOption if a moment has not run.
   void end() const;
@@ -38,14 +37,14 @@ class ChainRules {
  private:
   static constexpr Id unknown = std::numeric_limits<Id>::max() / 2;
 
-  // One bit for each number that there is room for.
+  // One bit for each number.
   class Bits {
    public:
     void make_room(Id numbers) { words_.resize(static_cast<std::size_t>(numbers) / 64 + 1); }
     [[nodiscard]] bool operator[](Id number) const { return (words_[at(number)] >> (number % 64) & 1) != 0; }
     void set(Id number) { words_[at(number)] |= std::uint64_t{1} << (number % 64); }
     void clear(Id number) { words_[at(number)] &= ~(std::uint64_t{1} << (number % 64)); }
-    // Of all numbers from `first` to the one before `end`.
+    // Set and clear the numbers from `first` to the one before `end`.
     void set(Id first, Id end) {
       for_words(first, end, [this](std::size_t word, std::uint64_t mask) { words_[word] |= mask; });
     }
@@ -71,7 +70,7 @@ class ChainRules {
   void backward(const Action&);
   [[nodiscard]] Bits& copies(const Action&);
   void make_room(Id states);
-  // The last of the moments that a run or replay stands for.
+  // Returns the last of the moments that a run or replay stands for.
   [[nodiscard]] static Id last_moment(const Action& action) { return action.target + std::abs(action.tier); }
   void require_moments(const Action& action) const {
     if (action.target < 0 || last_moment(action) >= 2 * layers_) fail(action, Rule::known, "there is no such moment");
@@ -89,7 +88,7 @@ class ChainRules {
 
   const bool tapes_;
   Id layers_ = unknown;
-  Id values_ = 0;             // that there is room for: all, or those that were made so far
+  Id values_ = 0;             // that the bits have room for: all, or those that were made so far
   Id next_ = 0;               // the moment to run next
   Bits resident_;             // by value
   std::vector<Bits> copies_;  // by tier, and by value

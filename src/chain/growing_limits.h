@@ -6,15 +6,14 @@
 
 namespace reprise::internal {
 
-// Limits in time for somebody to whom the first result is enough: short ones first, each twice the one before, so that
-// nobody waits much longer than the result takes. The last one is all that is left of the whole, and at least half of
-// it.
+// Time limits for a search whose first result is enough: short ones first, each twice the one before, so that the wait
+// is not much longer than the result takes. The last limit is all that is left of the whole, and at least half of it.
 class GrowingLimits {
  public:
   using Seconds = std::chrono::duration<double>;
   GrowingLimits(Seconds first, Seconds whole) : next_(first), whole_(whole) {}
 
-  // Returns the next limit. Empty if the whole was given.
+  // Returns the next limit. Empty if all time was given.
   [[nodiscard]] std::optional<Seconds> next() {
     if (is_over_) return std::nullopt;
     given_ += limit_;
@@ -24,7 +23,7 @@ class GrowingLimits {
     next_ *= 2;
     return limit_;
   }
-  // Returns what was given before the limit that was returned last.
+  // Returns the time that was given before the last limit.
   [[nodiscard]] Seconds given_before() const { return given_; }
 
  private:

@@ -1,7 +1,5 @@
 #include "chain/held_states.h"
 
-#include <fmt/format.h>
-
 namespace reprise::internal {
 
 void HeldStates::clear() noexcept {
@@ -9,16 +7,13 @@ void HeldStates::clear() noexcept {
   by_state_.clear();
   tapes_.clear();
   saved_.clear();
-  bytes_ = 0;
-  limit_ = largest_bytes;
-  statistics.remembered = 0;
-  count_tiers();
+  account_.clear();
 }
 
 // ---- as they are ----
 
 void HeldStates::hold_tape(Id layer, Id slot, Bytes bytes) {
-  add_bytes(bytes);
+  account_.add(bytes);
   drop_tape(layer);  // it was made again
   tapes_.set(layer, {slot});
 }
@@ -27,7 +22,7 @@ void HeldStates::drop_tape(Id layer) {
   const Id slot = tapes_[layer].slot;
   if (slot == nowhere) return;
   tapes_.set(layer, {});
-  subtract_bytes(states_.drop_tape(slot));
+  account_.subtract(states_.drop_tape(slot));
 }
 
 void HeldStates::borrow(Id state) {
@@ -41,37 +36,37 @@ void HeldStates::copy_if_borrowed(Id state) {
   if (by_state_[state].slot != ChainStates::lent) return;
   const Id copy = states_.clone(ChainStates::lent);
   set_slot(state, copy);
-  add_bytes(states_.bytes(copy));
+  account_.add(states_.bytes(copy));
 }
 
-Id HeldStates::give_away(Id state) {
+Id HeldStates::take(Id state) {
   const Id slot = by_state_[state].slot;
-  (void)replaced(state, states_.bytes(slot));
+  (void)release_slot(state, states_.bytes(slot));
   return slot;
 }
 
 void HeldStates::drop_all_but_input() {
   tapes_.for_each([&](Id layer, const HeldTape&) { drop_tape(layer); });
-  statistics.remembered = 0;
+  account_.statistics.remembered = 0;
   by_state_.for_each([&](Id state, Held held) {
-    if (state > 0 && held.slot >= 0) subtract_bytes(states_.drop(held.slot));
+    if (state > 0 && held.slot >= 0) account_.subtract(states_.drop(held.slot));
     if (state > 0) held.slot = nowhere;
     held.forms = static_cast<std::uint8_t>((held.slot != nowhere ? 1 : 0) + (has_saved(state) ? 1 : 0));
     by_state_.set(state, held);
-    statistics.remembered += held.forms > 0;
+    account_.statistics.remembered += held.forms > 0;
   });
-  count_tiers();
+  account_.count_tiers();
 }
 
 // ---- by hand ----
 
 void HeldStates::save(Id state, Id slot) {
-  if (slot != nowhere) add_bytes(states_.bytes(slot));
+  if (slot != nowhere) account_.add(states_.bytes(slot));
   const auto [entry, is_new] = saved_.try_emplace(state, slot);
   if (is_new) add_form(state);
   const Id before = is_new ? nowhere : std::exchange(entry->second, slot);
-  if (before != nowhere) subtract_bytes(states_.drop(before));
-  count_tiers();
+  if (before != nowhere) account_.subtract(states_.drop(before));
+  account_.count_tiers();
 }
 
 std::vector<Id> HeldStates::saved() const {
@@ -82,7 +77,7 @@ std::vector<Id> HeldStates::saved() const {
 
 Id HeldStates::take_saved(Id state) {
   const Id slot = std::exchange(saved_.at(state), nowhere);
-  if (slot != nowhere) subtract_bytes(states_.bytes(slot));
+  if (slot != nowhere) account_.subtract(states_.bytes(slot));
   return slot;
 }
 
@@ -97,32 +92,11 @@ Id HeldStates::slot_at_hand(Id state) const {
   return by_hand == saved_.end() ? nowhere : by_hand->second;
 }
 
-// ---- the account ----
+// ---- in any form ----
 
 void HeldStates::count_get(Id state, bool last) {
   if (last) remove_form(state);
-  count_tiers();
-}
-
-void HeldStates::count_tiers() {
-  statistics.stored = bytes_ + tiers_.memory();
-  statistics.peak_stored = std::max(statistics.peak_stored, statistics.stored);
-  statistics.disk = tiers_.on_disk();
-  statistics.peak_disk = std::max(statistics.peak_disk, statistics.disk);
-}
-
-void HeldStates::fail_limit(Bytes more, Id layer) const {
-  throw ChainError(
-      fmt::format("[chain] budget is {} bytes, of which {} are taken: the {} that layer {} needs do not fit", limit_,
-                  stored_now(), more, layer));
-}
-
-ChainStatistics HeldStates::statistics_now() const {
-  ChainStatistics now = statistics;
-  now.stored = bytes_ + tiers_.memory();
-  now.disk = tiers_.on_disk();
-  now.spare = states_.spare_bytes();
-  return now;
+  account_.count_tiers();
 }
 
 }  // namespace reprise::internal

@@ -20,7 +20,7 @@ std::array<std::uint64_t, 7> numbers_of(const PassRecord& record) {
   return {format, record.layers, record.numbers, record.first, record.fingerprint, record.input, record.input_bytes};
 }
 
-// The number that a key is; none if it is another text.
+// Returns the number that a key is. Empty if the key is another text.
 std::optional<Id> number_in(std::string_view key) {
   Id number = 0;
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
@@ -28,7 +28,7 @@ std::optional<Id> number_in(std::string_view key) {
   return number;
 }
 
-// Returns the numbers of a value. Empty if it is not an array of so many.
+// Returns the numbers of a value. Empty if the value is not an array of `count` numbers.
 std::optional<std::vector<std::uint64_t>> numbers_in(StoreState& store, const std::string& key, std::size_t count) {
   const auto value = store.describe(key);
   if (!value || value->element != Element::uint64 || value->shape != Shape{static_cast<std::int64_t>(count)}) {
@@ -42,6 +42,44 @@ Bytes file_of_numbers(std::size_t count, const char* key) {
          kept_description_bytes(key, 1, reprise::codec("exact").name());
 }
 
+// Enters the states and gradients that are there. Returns false if there is no pass.
+bool sort_keys(const StoreState& store, const std::string& folder, KeptPass::Found& found) {
+  bool has_record = false;
+  for (const std::string& key : store.keys()) {
+    constexpr std::string_view gradient = "gradient ";
+    const std::string_view text = key;
+    const bool is_gradient = text.starts_with(gradient);
+    const auto number = number_in(is_gradient ? text.substr(gradient.size()) : text);
+    if (number) {
+      (is_gradient ? found.gradients : found.states).insert(*number);
+    } else if (key == "pass") {
+      has_record = true;
+    } else if (key != "result" && key != "seed") {
+      throw ChainError(
+          fmt::format("[chain] {} has a value \"{}\", which no chain has written: use another folder", folder, key));
+    }
+  }
+  return has_record;
+}
+
+PassRecord record_in(StoreState& store, const std::string& folder) {
+  const auto record = numbers_in(store, "pass", numbers_of({}).size());
+  if (!record || (*record)[0] != format) {
+    throw ChainError(
+        fmt::format("[chain] the pass in {} was kept by another version of Reprise: clear() removes it", folder));
+  }
+  const auto& numbers = *record;
+  const PassRecord result{numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6]};
+  const std::string first = std::to_string(result.first);
+  if (const auto input = store.describe(first);
+      input && static_cast<std::uint64_t>(input->plain_bytes) != result.input_bytes) {
+    throw ChainError(
+        fmt::format("[chain] state {} in {} has {} bytes, and the input of the pass {}: clear() removes it", first,
+                    folder, input->plain_bytes, result.input_bytes));
+  }
+  return result;
+}
+
 }  // namespace
 
 Bytes KeptPass::record_bytes() {
@@ -52,73 +90,43 @@ Bytes KeptPass::seed_bytes() {
   return file_of_numbers(1, "seed");
 }
 
-std::optional<KeptPass::Found> KeptPass::look() const {
-  const DiskTier& tier = *tiers_.next().disk;
-  StoreState store({.memory = 0, .disk = tier, .codec = tiers_.next().codec, .files = tiers_.next().files});
+std::optional<KeptPass::Found> KeptPass::find() const {
+  const DiskTier& tier = *tiers_.next_settings().disk;
+  StoreState store(
+      {.memory = 0, .disk = tier, .codec = tiers_.next_settings().codec, .files = tiers_.next_settings().files});
   const std::string folder = (tier.folder / "reprise-kept").string();
   Found found;
-  bool begun = false;
-  for (const std::string& key : store.keys()) {
-    constexpr std::string_view gradient = "gradient ";
-    const std::string_view text = key;
-    const bool of_gradient = text.starts_with(gradient);
-    const auto number = number_in(of_gradient ? text.substr(gradient.size()) : text);
-    if (number && of_gradient) {
-      found.gradients.insert(*number);
-    } else if (number) {
-      found.states.insert(*number);
-    } else if (key == "pass") {
-      begun = true;
-    } else if (key != "result" && key != "seed") {
-      throw ChainError(
-          fmt::format("[chain] {} has a value \"{}\", which is no chain's: use another folder", folder, key));
-    }
-  }
-  if (!begun) return std::nullopt;
+  if (!sort_keys(store, folder, found)) return std::nullopt;
   for (const std::string& key : store.keys()) store.check(key);  // says what is damaged
-
-  const auto record = numbers_in(store, "pass", numbers_of({}).size());
-  if (!record || (*record)[0] != format) {
-    throw ChainError(
-        fmt::format("[chain] the pass in {} was kept by another version of Reprise: clear() forgets it", folder));
-  }
-  const auto& numbers = *record;
-  found.record = {numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6]};
-  const std::string first = std::to_string(found.record.first);
-  if (const auto input = store.describe(first);
-      input && static_cast<std::uint64_t>(input->plain_bytes) != found.record.input_bytes) {
-    throw ChainError(
-        fmt::format("[chain] state {} in {} has {} bytes, and the input of the pass {}: clear() forgets it", first,
-                    folder, input->plain_bytes, found.record.input_bytes));
-  }
+  found.record = record_in(store, folder);
   found.result = store.contains("result");
   if (store.contains("seed")) {
     const auto seed = numbers_in(store, "seed", 1);
-    if (!seed) throw ChainError(fmt::format("[chain] the seed in {} is not one number: clear() forgets it", folder));
+    if (!seed) throw ChainError(fmt::format("[chain] the seed in {} is not one number: clear() removes it", folder));
     found.seed = seed->front();
   }
   if (found.result && found.seed && !found.gradients.empty()) found.gradient = *found.gradients.begin();
   return found;
 }
 
-void KeptPass::begin(const PassRecord& record, const ArrayView& input, bool limited) {
-  store_ = &tiers_.kept_store(tiers_.used().usual_transit(input), limited);
+void KeptPass::begin(const PassRecord& record, const ArrayView& input, bool is_limited) {
+  store_ = &tiers_.kept_store(tiers_.settings().usual_transit(input), is_limited);
   clear();
   const auto numbers = numbers_of(record);
   put("pass", numbers);
   store_->wait();
 }
 
-void KeptPass::go_on(Found found, const ArrayView& input, bool limited) {
-  store_ = &tiers_.kept_store(tiers_.used().usual_transit(input), limited);
+void KeptPass::resume(Found found, const ArrayView& input, bool is_limited) {
+  store_ = &tiers_.kept_store(tiers_.settings().usual_transit(input), is_limited);
   states_ = std::move(found.states);
   bytes_ = 0;
   for (const std::string& key : store_->keys()) bytes_ += file_bytes(key);
   gradients_.clear();
   if (found.gradient) gradients_.assign(found.gradients.rbegin(), found.gradients.rend());
-  // Written before the result was, and of no use without it.
+  // Gradients without a result were written before it, and are of no use.
   if (!found.gradient) std::ranges::for_each(found.gradients, [this](Id state) { erase(gradient_key(state)); });
-  remove_what_is_not_needed();
+  remove_unneeded();
 }
 
 // What has no room on disk is an error now: it would stay in memory, and be lost with the process. States and gradients
@@ -132,7 +140,7 @@ void KeptPass::put(const Key& key, const ArrayView& array, const Codec* codec) {
       throw ChainError(fmt::format(
           "[chain] disk.budget is {} bytes, of which {} are taken: {} of {} bytes does not fit. Raise it, or let the "
           "schedule remember fewer states",
-          tiers_.used().disk->budget, bytes_, number_in(key.text) ? "state " + key.text : key.text, array.bytes()));
+          tiers_.settings().disk->budget, bytes_, number_in(key.text) ? "state " + key.text : key.text, array.bytes()));
     }
   }
   store_->offload({&key, 1});
@@ -147,7 +155,7 @@ bool KeptPass::put_now(const Key& key, const ArrayView& array, const Codec* code
     return false;
   }
   bytes_ += file_bytes(key) - before;
-  if (bytes_ <= tiers_.used().disk->budget) return true;
+  if (bytes_ <= tiers_.settings().disk->budget) return true;
   erase(key);
   return false;
 }
@@ -164,9 +172,9 @@ Bytes KeptPass::file_bytes(const Key& key) const {
 
 void KeptPass::put_state(Id state, const ArrayView& array) {
   if (states_.contains(state)) return;
-  put(state, array, tiers_.used().codec);
+  put(state, array, tiers_.settings().codec);
   states_.insert(state);
-  remove_what_is_not_needed();
+  remove_unneeded();
 }
 
 void KeptPass::put_seed(std::uint64_t fingerprint) {
@@ -174,13 +182,13 @@ void KeptPass::put_seed(std::uint64_t fingerprint) {
 }
 
 void KeptPass::put_gradient(Id state, const ArrayView& array) {
-  put(gradient_key(state), array, tiers_.used().codec);
+  put(gradient_key(state), array, tiers_.settings().codec);
   gradients_.push_back(state);
-  remove_what_is_not_needed();
+  remove_unneeded();
 }
 
 // A value is safe if it is on disk. Gradients get there one after the other.
-void KeptPass::remove_what_is_not_needed() {
+void KeptPass::remove_unneeded() {
   while (gradients_.size() > 1 && store_->describe(gradient_key(gradients_[1])).tier == TierKind::disk) {
     erase(gradient_key(gradients_.front()));
     gradients_.erase(gradients_.begin());
@@ -197,7 +205,7 @@ void KeptPass::finish() {
     if (store_->describe(key).tier != TierKind::disk) store_->offload({&key, 1});
   }
   store_->wait();
-  remove_what_is_not_needed();
+  remove_unneeded();
 }
 
 void KeptPass::clear() {

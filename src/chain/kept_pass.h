@@ -1,7 +1,7 @@
 // A pass as it is kept on disk, for another process to go on with.
 //
 // In the store of the disk are, by key:
-//   pass        which pass it is: what PassRecord says. It comes first and goes first; without it the rest is nothing
+//   pass        which pass it is: what PassRecord says. Comes first and goes first; without it the rest is nothing
 //   K           state K, for every state that the schedule remembered in forward and backward still needs
 //   result      the state after the last layer
 //   seed        the fingerprint of the gradient that backward began with
@@ -43,19 +43,19 @@ class KeptPass {
     std::optional<std::uint64_t> seed;
     std::set<Id> gradients;
     std::optional<Id> gradient;  // that counts
-    [[nodiscard]] bool over() const {
+    [[nodiscard]] bool is_over() const {
       return result && (gradient == static_cast<Id>(record.first) || record.first == record.layers);
     }
   };
-  // Reads and checks everything that is in the folder. Empty if there is no pass. Throws DiskError, and ChainError if
-  // the folder is a store's and no chain's. The folder is not in use meanwhile.
-  [[nodiscard]] std::optional<Found> look() const;
+  // Reads and checks everything that is in the folder, which must not be in use. Empty if there is no pass. Throws
+  // DiskError, and ChainError if the folder has a value that no chain has written.
+  [[nodiscard]] std::optional<Found> find() const;
 
-  // Begins a new pass with this input and forgets what was there. `limited`: memory is, so that nothing waits there to
-  // be written, or is coded.
-  void begin(const PassRecord&, const ArrayView& input, bool limited);
-  // Goes on with what was found in the folder.
-  void go_on(Found, const ArrayView& input, bool limited);
+  // Begins a new pass with this input and removes what was there. `is_limited`: the budget has no memory for states
+  // that wait to be written or are coded.
+  void begin(const PassRecord&, const ArrayView& input, bool is_limited);
+  // Resumes the pass that was found in the folder.
+  void resume(Found, const ArrayView& input, bool is_limited);
   [[nodiscard]] const std::set<Id>& states() const { return states_; }
   // Returns the bytes of all files, also of those that are still to be written.
   [[nodiscard]] Bytes bytes() const { return bytes_; }
@@ -65,16 +65,16 @@ class KeptPass {
   [[nodiscard]] static std::string gradient_key(Id state) { return "gradient " + std::to_string(state); }
 
   void put_state(Id state, const ArrayView&);
-  void put_result(const ArrayView& array) { put("result", array, tiers_.used().codec); }
+  void put_result(const ArrayView& array) { put("result", array, tiers_.settings().codec); }
   void put_seed(std::uint64_t fingerprint);
-  // From now on only states before this one are needed.
+  // Keeps the gradient with respect to this state. From now on only states before this one are needed.
   void put_gradient(Id state, const ArrayView&);
   [[nodiscard]] Array get(const Key& key) { return store_->get(key); }
   // Returns the bytes of an array as it is returned, without reading it.
   [[nodiscard]] Bytes array_bytes(const Key& key) const { return store_->describe(key).plain_bytes; }
   // Waits until everything is safe. Throws DiskError.
   void finish();
-  // Forgets everything, in the folder, too.
+  // Removes everything, in the folder as well.
   void clear();
 
  private:
@@ -82,7 +82,7 @@ class KeptPass {
   [[nodiscard]] bool put_now(const Key&, const ArrayView&, const Codec*);
   void erase(const Key&);
   [[nodiscard]] Bytes file_bytes(const Key&) const;
-  void remove_what_is_not_needed();
+  void remove_unneeded();
 
   StateTiers& tiers_;
   Store* store_ = nullptr;  // of the pass that goes on

@@ -7,16 +7,16 @@
 namespace reprise::internal {
 namespace {
 
-// The files, by the rules of kept_pass.h, if all that is written is safe at once.
+// The files of a pass by the rules of kept_pass.h, as if all that is written were safe at once.
 class KeptFiles {
  public:
-  explicit KeptFiles(KeptTerms terms) : terms_(std::move(terms)), now_(terms_.before), most_(now_) {}
+  explicit KeptFiles(KeptSizes terms) : terms_(std::move(terms)), now_(terms_.before), most_(now_) {}
 
   void add(Bytes bytes) { most_ = std::max(most_, now_ += bytes); }
   void state(Id state) {
     if (terms_.there.insert(state).second) add(terms_.state(state));
   }
-  // The gradient takes the tier of the one before it, and of the states from here on.
+  // Replaces the gradient before it, and the states from this one on.
   void gradient(Id state) {
     if (!terms_.there.contains(state)) return;
     const Bytes bytes = terms_.gradient(state);
@@ -27,20 +27,20 @@ class KeptFiles {
       now_ -= terms_.state(*at);
     }
   }
-  [[nodiscard]] const KeptTerms& terms() const { return terms_; }
+  [[nodiscard]] const KeptSizes& terms() const { return terms_; }
   [[nodiscard]] Bytes most() const { return most_; }
 
  private:
-  KeptTerms terms_;
+  KeptSizes terms_;
   Bytes now_, most_, gradient_ = 0;
 };
 
 }  // namespace
 
-Bytes most_kept(ChainPass pass, KeptTerms of) {
+Bytes most_kept_bytes(PassActions pass, KeptSizes of) {
   const Id layers = pass.layers();
   KeptFiles files(std::move(of));
-  const KeptTerms& terms = files.terms();
+  const KeptSizes& terms = files.terms();
   files.state(0);
   std::vector<bool> held(static_cast<std::size_t>(layers) + 1, false);
   held[0] = true;
@@ -51,7 +51,7 @@ Bytes most_kept(ChainPass pass, KeptTerms of) {
   };
   for (;;) {
     const Action* next = pass.next();
-    if (!next && pass.decides() && position < layers) pass.prepare_forward(), next = pass.next();
+    if (!next && pass.has_decisions() && position < layers) pass.prepare_forward(), next = pass.next();
     const bool goes_on = next && (next->kind == Action::Kind::drop || next->kind == Action::Kind::put);
     if (in_forward && position == layers && !goes_on) {
       in_forward = false;
@@ -62,14 +62,14 @@ Bytes most_kept(ChainPass pass, KeptTerms of) {
     }
     if (!next) return files.most();
     const Action action = *next;
-    pass.took();
+    pass.advance();
     if (action.kind == Action::Kind::run && action.target >= layers) {
       files.gradient(2 * layers - 1 - action.target);
     } else if (action.kind == Action::Kind::run) {
       keep_if_held(action.target - 1);
       held[action.target + 1] = true;
       position = action.target + 1;
-      if (pass.decides()) pass.ran(action.target, terms.forward_cost(action.target));
+      if (pass.has_decisions()) pass.record_run(action.target, terms.forward_cost(action.target));
     } else if (action.kind == Action::Kind::put) {
       const bool remembered = in_forward && terms.keeps_remembered;
       if (remembered || pass.is_disk(action.tier)) files.state(pass.state_of(action.target));

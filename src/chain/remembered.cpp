@@ -14,7 +14,7 @@ std::vector<bool> by_decisions(ChainDecisions& decisions, const ChainForm& form)
   remembered[0] = true;
   for (Id k = 1; k <= form.size(); ++k) {
     const ChainDecisions::Decision decision = decisions.reached(form.layers[k - 1].forward_cost);
-    if (decision.give_up) remembered[*decision.give_up] = false;
+    if (decision.evict) remembered[*decision.evict] = false;
     if (decision.remember) remembered[k] = true;
   }
   return remembered;
@@ -65,7 +65,8 @@ ChainForm form_of(const Schedule& schedule, Id layers) {
 }  // namespace
 
 Plan Schedule::plan(const ChainForm&) const {
-  throw BadOption(fmt::format("[chain] {} decides as it goes: it has no plan before forward is over", text()));
+  throw BadOption(
+      fmt::format("[chain] {} decides while forward goes on: there is no plan before forward is over", text()));
 }
 
 bool Schedule::remembers(Id layers, Id position) const {

@@ -16,7 +16,7 @@ using namespace internal;
 
 Plan plan_of_steps(const ChainForm& form, const ChainSteps& steps, Bytes budget) {
   StepWriter writer(form.tapes, {form.packed, form.disk}, false);
-  writer.layers(form.size());
+  writer.set_layers(form.size());
   writer.write(steps, steps.size());
   return {budget, form.tiers, writer.take_actions()};
 }
@@ -54,7 +54,7 @@ class StepSchedule : public Schedule {
 
 // ---- steps by simple rules ----
 
-// Remembers the state before every so many layers, and all states behind the last of them.
+// Remembers the state before each segment of `apart` layers, and all states of the last segment.
 class SegmentSource final : public ChainStepSource {
  public:
   SegmentSource(Id layers, Id apart)
@@ -74,9 +74,9 @@ class SegmentSource final : public ChainStepSource {
  private:
   using Kind = ChainStep::Kind;
 
-  // Each of these writes steps of its kind, as many as there are and there is room for.
+  // Each of these writes steps of its kind, as many as there are and have room.
 
-  // To the last segment, storing every so many states; or, to replay one, at once to the state before it.
+  // Goes to the last segment and stores the state before each one. In a replay, goes to the state before the segment.
   ChainStep* advance(ChainStep* to, ChainStep* end) {
     const bool replay = end_ < layers_;
     for (; to < end && at_ < first_; ++to) {
@@ -94,7 +94,7 @@ class SegmentSource final : public ChainStepSource {
     return to;
   }
 
-  // Through the segment, storing every state until backward has used it.
+  // Goes through the segment and stores every state until backward has used it.
   ChainStep* tape(ChainStep* to, ChainStep* end) {
     for (; to < end && at_ < end_; ++to, stored_ = !stored_) {
       *to = stored_ ? ChainStep{Kind::tape, ++at_} : ChainStep{Kind::store, at_};
@@ -103,7 +103,7 @@ class SegmentSource final : public ChainStepSource {
     return to;
   }
 
-  // Backward of layer at_: load the state before it, unless it was just replayed for that, run it, forget the state.
+  // Reverses layer at_: load the state before it, unless it was just replayed for that, run it, discard the state.
   ChainStep* reverse(ChainStep* to, ChainStep* end) {
     if (part_ == 0 && at_ == end_ && end_ < layers_) part_ = 1;
     while (to < end) {
@@ -130,7 +130,7 @@ class SegmentSource final : public ChainStepSource {
   Id at_ = 0;                     // the state that was reached; in backward, the layer that is next, counted from 1
   std::int64_t next_stored_ = 0;  // before the last segment: the state that will be stored next
   bool going_on_;                 // forward, for the first time or again
-  bool in_segment_ = false;       // of it: through the segment that is reversed next
+  bool in_segment_ = false;       // forward goes through the segment that is reversed next
   bool stored_ = false;           // in the segment: the state that was reached
   int part_ = 0;                  // of the backward of a layer
 };
@@ -231,7 +231,7 @@ class Online : public Schedule {
   const int slots_;
 };
 
-// By costs, either of the layers since the last remembered state or of the layer alone.
+// Remembers by cost: of the layers since the last remembered state, or of the layer alone.
 class Selective : public Schedule {
  public:
   Selective(double threshold, bool adds_up) : threshold_(threshold), adds_up_(adds_up) {
@@ -270,7 +270,7 @@ class Selective : public Schedule {
     }
     ChainSteps backward_steps() override { return all_steps(*backward_source()); }
     std::unique_ptr<ChainStepSource> backward_source() override {
-      // The last state is needed by nobody. Backward remembers all states between two remembered ones.
+      // Backward does not need the last state. Backward remembers all states between two remembered ones.
       if (remembered_.back() == reached_ && reached_ > 0) remembered_.pop_back();
       return reverse_source(remembered_, reached_, reached_ + 1);
     }

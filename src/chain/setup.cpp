@@ -11,7 +11,7 @@
 namespace reprise::internal {
 namespace {
 
-// An unknown number of layers with everything remembered.
+// Remembers everything, for an unknown number of layers.
 class RememberAll : public ChainDecisions {
  public:
   Decision reached(double) override {
@@ -27,17 +27,17 @@ class RememberAll : public ChainDecisions {
   std::vector<Id> remembered_{0};
 };
 
-// A script of so many layers takes a few megabytes. It is checked once, and a pass by it is quicker than one whose
-// steps are generated and checked every time.
-constexpr Id most_layers_of_script = 10'000;
+// A plan of this many layers takes a few megabytes. A plan is checked once, and a pass that follows one is quicker than
+// one whose steps are generated and checked every time.
+constexpr Id most_layers_of_plan = 10'000;
 
-void forget_tiers(ChainForm& form) {
+void remove_tiers(ChainForm& form) {
   form.tiers.clear();
   form.packed.reset();
   form.disk.reset();
 }
 
-void enter_terms(Tier& tier, std::span<const StateTierTerms> terms) {
+void enter_terms(Tier& tier, std::span<const StateTierCosts> terms) {
   for (std::size_t k = 0; k < terms.size(); ++k) {
     TierEntry& entry = tier.entries[k];
     entry = {entry.value, terms[k].bytes, terms[k].put_seconds, terms[k].get_seconds};
@@ -76,59 +76,59 @@ double ChainSetup::forward_cost(Id layer) const {
   return form_ && layer < form_->size() ? form_->layers[layer].forward_cost : ChainLayerForm().forward_cost;
 }
 
-void ChainSetup::schedule(SchedulePointer schedule) {
+void ChainSetup::set_schedule(SchedulePointer schedule) {
   if (!schedule) throw BadOption("[chain] schedule is null");
   schedule_ = std::move(schedule);
-  forget_script();
+  clear_plan();
   ++changes_;
 }
 
-void ChainSetup::sizes(ChainForm form, const StateTierSettings& tiers) {
+void ChainSetup::set_sizes(ChainForm form, const StateTierSettings& tiers) {
   if (form.size() != layers_.size() || !layers_.known()) {
     throw BadOption(fmt::format("[chain] sizes are of {} layers, the chain has {}", form.size(),
                                 layers_.known() ? std::to_string(layers_.size()) : "an unknown number"));
   }
   check(form);
-  measured(std::move(form), {}, {}, tiers);
-  gradients_assumed_ = false;
+  set_measured(std::move(form), {}, {}, tiers);
+  are_gradients_assumed_ = false;
 }
 
-void ChainSetup::measured(ChainForm form, std::span<const StateTierTerms> packed, std::span<const StateTierTerms> disk,
-                          const StateTierSettings& tiers) {
+void ChainSetup::set_measured(ChainForm form, std::span<const StateTierCosts> packed,
+                              std::span<const StateTierCosts> disk, const StateTierSettings& tiers) {
   form.tapes = tapes_;
-  forget_tiers(form);
+  remove_tiers(form);
   match_tiers(form, tiers);
   if (form.packed) enter_terms(form.tiers[*form.packed], packed);
   if (form.disk) enter_terms(form.tiers[*form.disk], disk);
   form_ = std::move(form);
-  plain_script_.reset();
-  sizes_known_ = true;
-  gradients_assumed_ = true;
-  forget_script();
+  disabled_plan_.reset();
+  has_sizes_ = true;
+  are_gradients_assumed_ = true;
+  clear_plan();
   ++changes_;
 }
 
-void ChainSetup::measured_again(ChainForm form) {
+void ChainSetup::set_measured_again(ChainForm form) {
   form_ = std::move(form);
-  forget_script();
+  clear_plan();
 }
 
-void ChainSetup::places_changed() {
-  if (form_) forget_tiers(*form_);
-  forget_script();
+void ChainSetup::tiers_changed() {
+  if (form_) remove_tiers(*form_);
+  clear_plan();
   ++changes_;
 }
 
 // ---- tiers ----
 
-// The tiers are those of the settings, and name every state.
+// Gives the form the tiers of the settings, with an entry for every state.
 void ChainSetup::match_tiers(ChainForm& form, const StateTierSettings& tiers) const {
-  const bool packed = enabled_ && tiers.codec, disk = enabled_ && tiers.disk;
+  const bool packed = is_enabled_ && tiers.codec, disk = is_enabled_ && tiers.disk;
   const auto entries = static_cast<std::size_t>(form.size()) + 1;
   const bool complete =
       std::all_of(form.tiers.begin(), form.tiers.end(), [&](const Tier& t) { return t.entries.size() == entries; });
   if (packed == form.packed.has_value() && disk == form.disk.has_value() && complete) return;
-  forget_tiers(form);
+  remove_tiers(form);
   if (packed) add_packed_tier(form);
   if (!disk) return;
   add_disk_tier(form, 0, 0);
@@ -137,11 +137,11 @@ void ChainSetup::match_tiers(ChainForm& form, const StateTierSettings& tiers) co
   if (tiers.disk->budget < largest_bytes) tier.capacity = tiers.disk->budget;
 }
 
-// One state at a time is an array on its way to or from a tier, and is being coded; the store of the disk has some
-// states in memory, fewer of them if the limit is not much larger than a state. Without any it writes and reads while
-// the chain waits, and cannot code.
+// Sets the bytes that states take on their way. One state at a time is an array on its way to or from a tier, and is
+// being coded; the store of the disk has some states in memory, fewer if the limit is not much larger than a state.
+// A store without memory writes and reads while the chain waits, and cannot code.
 void ChainSetup::reserve_transit(ChainForm& form, Bytes limit, const StateTierSettings& tiers,
-                                 const ChainInput& input) {
+                                 const InputSizes& input) {
   form.transit = 0;
   transit_.reset();
   if (form.tiers.empty()) return;
@@ -161,46 +161,45 @@ void ChainSetup::reserve_transit(ChainForm& form, Bytes limit, const StateTierSe
 
 // ---- passes ----
 
-void ChainSetup::forget_script() {
-  script_.reset();
-  planner_.forget();
+void ChainSetup::clear_plan() {
+  plan_.reset();
+  planner_.discard();
 }
 
-std::shared_ptr<const ChainScript> ChainSetup::script(const StateTierSettings& tiers, const ChainInput& input) {
+std::shared_ptr<const ChainPlan> ChainSetup::plan(const StateTierSettings& tiers, const InputSizes& input) {
   ChainForm& form = own_form();
   match_tiers(form, tiers);
   transit_.reset();
   if (needs_sizes()) reserve_transit(form, limit(), tiers, input);
-  // Whether a limited disk suffices has to be known now, and if nobody has told the sizes, states are as large as the
-  // first one.
-  if (!sizes_known_ && form.disk && form.tiers[*form.disk].capacity) {
+  // Whether a limited disk suffices has to be known now. States of unknown sizes are taken to be as large as the first.
+  if (!has_sizes_ && form.disk && form.tiers[*form.disk].capacity) {
     const Bytes entry = input.coded + Disk::header_bytes;
-    if (entry != script_entry_) forget_script();
-    script_entry_ = entry;
+    if (entry != plan_entry_) clear_plan();
+    plan_entry_ = entry;
     for (TierEntry& e : form.tiers[*form.disk].entries) e.bytes = entry;
   }
-  if (auto made = planner_.take()) script_ = std::move(made);
-  if (!script_) script_ = planner_.make(schedule_, form);
-  return script_;
+  if (auto made = planner_.take()) plan_ = std::move(made);
+  if (!plan_) plan_ = planner_.make(schedule_, form);
+  return plan_;
 }
 
-std::shared_ptr<const ChainScript> ChainSetup::plain_script() {
-  if (!plain_script_) {
+std::shared_ptr<const ChainPlan> ChainSetup::disabled_plan() {
+  if (!disabled_plan_) {
     ChainForm plain = form();
-    forget_tiers(plain);
+    remove_tiers(plain);
     Plan plan = schedule::everything()->plan(plain);
-    plain_script_ = std::make_shared<ChainScript>(std::move(plain), std::move(plan));
+    disabled_plan_ = std::make_shared<ChainPlan>(std::move(plain), std::move(plan));
   }
-  return plain_script_;
+  return disabled_plan_;
 }
 
-// Of a pass that begins now, with everything that it needs.
+// Returns the schedule of a pass that begins now. Throws ChainError if something is missing that the schedule needs.
 SchedulePointer ChainSetup::used_schedule(const StateTierSettings& tiers) {
-  const SchedulePointer schedule = enabled_ ? schedule_ : schedule::everything();
+  const SchedulePointer schedule = is_enabled_ ? schedule_ : schedule::everything();
   if (schedule->needs_disk() && !tiers.disk) {
     throw ChainError("[chain] the schedule needs a disk, and there is none: call disk() first");
   }
-  if (needs_sizes() && !sizes_known_) {
+  if (needs_sizes() && !has_sizes_) {
     throw ChainError("[chain] the schedule needs the sizes of the layers: call measure() or sizes() first");
   }
   transit_.reset();
@@ -211,8 +210,8 @@ SchedulePointer ChainSetup::used_schedule(const StateTierSettings& tiers) {
 
 PassPart ChainSetup::part(Id first, Id end, const StateTierSettings& tiers) const {
   PassPart part{first, end - first, tapes_, {}};
-  if (enabled_ && tiers.codec) part.tiers.packed = 0;
-  if (enabled_ && tiers.disk) part.tiers.disk = part.tiers.packed ? 1 : 0;
+  if (is_enabled_ && tiers.codec) part.tiers.packed = 0;
+  if (is_enabled_ && tiers.disk) part.tiers.disk = part.tiers.packed ? 1 : 0;
   return part;
 }
 
@@ -233,42 +232,43 @@ ChainForm ChainSetup::form_of_part(Id first, Id end, const StateTierSettings& ti
   return part;
 }
 
-std::optional<ChainPass> ChainSetup::begin_without_plan(const SchedulePointer& schedule, const PassPart& part) {
+std::optional<PassActions> ChainSetup::begin_without_plan(const SchedulePointer& schedule, const PassPart& part) {
   auto decisions = schedule->decisions();
-  if (!layers_.known() && !enabled_) decisions = std::make_unique<RememberAll>();
-  if (decisions) return ChainPass(schedule, std::move(decisions), part);
+  if (!layers_.known() && !is_enabled_) decisions = std::make_unique<RememberAll>();
+  if (decisions) return PassActions(schedule, std::move(decisions), part);
   if (!layers_.known()) {
     throw ChainError("[chain] the schedule needs to know the number of layers: use schedule::online or ::selective");
   }
   // What is limited is checked as a whole before the pass begins.
   if (schedule->needs_disk() || schedule->needs_sizes()) return std::nullopt;
   const bool all = part.layers == layers_.size();
-  if (all && part.layers <= most_layers_of_script) return std::nullopt;  // so that there is one script for many passes
+  if (all && part.layers <= most_layers_of_plan) return std::nullopt;  // so that there is one plan for many passes
   auto source = schedule->steps(part.layers);
   if (!source) return std::nullopt;
-  return ChainPass(schedule, std::move(source), part);
+  return PassActions(schedule, std::move(source), part);
 }
 
-ChainPass ChainSetup::begin_part(Id first, Id end, const StateTierSettings& tiers, const ChainInput& input) {
+PassActions ChainSetup::begin_part(Id first, Id end, const StateTierSettings& tiers, const InputSizes& input) {
   const SchedulePointer schedule = used_schedule(tiers);
   if (auto pass = begin_without_plan(schedule, part(first, end, tiers))) return *std::move(pass);
   ChainForm form = form_of_part(first, end, tiers);
   if (needs_sizes()) reserve_transit(form, limit(), tiers, input);
-  return ChainPass(planner_.make(schedule, form, true));
+  return PassActions(planner_.make(schedule, form, true));
 }
 
-ChainPass ChainSetup::begin(const StateTierSettings& tiers, const ChainInput& input) {
+PassActions ChainSetup::begin(const StateTierSettings& tiers, const InputSizes& input) {
   const SchedulePointer schedule = used_schedule(tiers);
   if (auto pass = begin_without_plan(schedule, part(0, layers_.size(), tiers))) return *std::move(pass);
-  return ChainPass(enabled_ ? script(tiers, input) : plain_script());
+  return PassActions(is_enabled_ ? plan(tiers, input) : disabled_plan());
 }
 
-ChainPass ChainSetup::begin_again(Id first, ChainForm sizes, const StateTierSettings& tiers, const ChainInput& input) {
+PassActions ChainSetup::begin_again(Id first, ChainForm sizes, const StateTierSettings& tiers,
+                                    const InputSizes& input) {
   reserve_transit(sizes, used_schedule_->limit().value_or(largest_bytes), tiers, input);
   // The next pass has the same plan if it is for all layers, from where forward begins, and for the same settings.
   const bool same_settings = changes_ == used_changes_;
   const bool is_next = same_settings && sizes.size() == layers_.size() && sizes.other == form().other;
-  if (same_settings) forget_script();  // they were made for other sizes
+  if (same_settings) clear_plan();  // they were made for other sizes
   auto again = planner_.make(used_schedule_, sizes, !is_next);
   if (same_settings) {
     ChainForm& form = own_form();
@@ -278,18 +278,18 @@ ChainPass ChainSetup::begin_again(Id first, ChainForm sizes, const StateTierSett
     for (std::size_t t = 0; t < form.tiers.size(); ++t) {
       for (Id k = 0; k <= sizes.size(); ++k) form.tiers[t].entries[first + k].bytes = sizes.tiers[t].entries[k].bytes;
     }
-    if (is_next) script_ = again;
+    if (is_next) plan_ = again;
   }
-  return ChainPass(std::move(again));
+  return PassActions(std::move(again));
 }
 
-ChainPass ChainSetup::begin_backward(std::span<const Id> remembered, std::optional<StateTier> tier,
-                                     const StateTierSettings& tiers) const {
+PassActions ChainSetup::begin_backward(std::span<const Id> remembered, std::optional<StateTier> tier,
+                                       const StateTierSettings& tiers) const {
   ChainForm form = this->form();
   if (tier) {
     match_tiers(form, tiers);
   } else {
-    forget_tiers(form);
+    remove_tiers(form);
   }
   const Id layers = form.size(), level = tier == StateTier::disk ? 1 : 0;
   ChainSteps steps;
@@ -308,7 +308,7 @@ ChainPass ChainSetup::begin_backward(std::span<const Id> remembered, std::option
   }
   steps.insert(steps.end(), backward.begin(), backward.end());
   Plan plan = plan_of_steps(form, steps);
-  return ChainPass(std::make_shared<ChainScript>(std::move(form), std::move(plan)), done);
+  return PassActions(std::make_shared<ChainPlan>(std::move(form), std::move(plan)), done);
 }
 
 }  // namespace reprise::internal

@@ -18,7 +18,7 @@ Bytes StateTierSettings::usual_transit(const ArrayView& first) const {
   return transit_bytes(4, static_cast<Bytes>(first.bytes()), room(first));
 }
 
-StateTierTerms StateTierSettings::measure(StateTier tier, const ArrayView& array) const {
+StateTierCosts StateTierSettings::measure(StateTier tier, const ArrayView& array) const {
   using Clock = std::chrono::steady_clock;
   StoreOptions options{.remember = remember::all(), .give_up = GiveUp::nothing, .codec = codec, .files = files};
   if (tier == StateTier::disk) {
@@ -44,14 +44,13 @@ StateTierTerms StateTierSettings::measure(StateTier tier, const ArrayView& array
 StateTiers::StateTiers() = default;
 StateTiers::~StateTiers() = default;
 
-void StateTiers::codec(const Codec* codec) {
+void StateTiers::set_codec(const Codec* codec) {
   next_.codec = codec;
 }
 
-void StateTiers::disk(DiskTier tier, std::optional<Bytes> transit, FileSystem* files) {
+void StateTiers::set_disk(DiskTier tier, std::optional<Bytes> transit) {
   next_.disk = std::move(tier);
   next_.transit = transit;
-  next_.files = files;
   disk_is_new_ = true;
 }
 
@@ -63,7 +62,7 @@ void StateTiers::begin(std::optional<Bytes> transit) {
 
 void StateTiers::begin_again(std::optional<Bytes> transit) {
   transit_ = used_.transit ? used_.transit : transit;
-  if (disk_ && transit_ && disk_->budget() != *transit_ && !keeps()) disk_.reset();
+  if (disk_ && transit_ && disk_->budget() != *transit_ && !is_kept()) disk_.reset();
 }
 
 // ---- states ----
@@ -80,19 +79,19 @@ Store& StateTiers::store(StateTier tier, Bytes transit) {
     disk_ = std::make_unique<Store>(StoreOptions{.memory = transit_.value_or(transit),
                                                  .disk = used_.disk,
                                                  .remember = remember::all(),
-                                                 .give_up = keeps() ? GiveUp::nothing : GiveUp::oldest,
+                                                 .give_up = is_kept() ? GiveUp::nothing : GiveUp::oldest,
                                                  .codec = used_.codec,
                                                  .files = used_.files});
   }
   return *existing(tier);
 }
 
-// The store would make room on disk by forgetting, so it is never asked for more than there is: all states in it have
-// room on disk, also those that are in memory at the moment.
+// The store would make room on disk by evicting, so no more is ever put than has room there: all states in the store
+// have room on disk, also those that are in memory at the moment.
 Bytes StateTiers::put(StateTier tier, Id state, const ArrayView& array) {
   const auto plain = static_cast<Bytes>(array.bytes());
   Store& to = existing(tier) ? *existing(tier) : store(tier, used_.usual_transit(array));
-  const Key key(state);
+  const Key key(key_of(state));
   const Bytes free = tier == StateTier::disk ? used_.disk->budget - file_bytes_ : largest_bytes;
   if (plain > to.budget() && plain + Disk::header_bytes > free) fail_disk(state, plain + Disk::header_bytes);
   if (to.put(key, array, PutOptions{.codec = used_.codec}) != PutResult::stored) {
@@ -105,14 +104,14 @@ Bytes StateTiers::put(StateTier tier, Id state, const ArrayView& array) {
     to.erase(key);
     fail_disk(state, file);
   }
-  files_[state] = file;
+  files_[key_of(state)] = file;
   file_bytes_ += file;
   to.offload({&key, 1});
   return file;
 }
 
-void StateTiers::forget_file(Id state) {
-  const auto file = files_.find(state);
+void StateTiers::discount_file(Id key) {
+  const auto file = files_.find(key);
   if (file == files_.end()) return;
   file_bytes_ -= file->second;
   files_.erase(file);
@@ -121,22 +120,31 @@ void StateTiers::forget_file(Id state) {
 Array StateTiers::get(StateTier tier, Id state, bool last) {
   Store* from = existing(tier);
   if (!from) throw ChainError("[chain] state " + std::to_string(state) + " was never put");
-  if (!last) return from->get(state);
-  Array array = from->take(state);
-  if (tier == StateTier::disk) forget_file(state);
+  const Id key = key_of(state);
+  if (!last) return from->get(key);
+  Array array = from->take(key);
+  if (tier == StateTier::disk) discount_file(key);
   return array;
+}
+
+std::optional<Array> StateTiers::find(Id state) {
+  for (const StateTier tier : {StateTier::packed, StateTier::disk}) {
+    if (contains(tier, state)) return get(tier, state, false);
+  }
+  return std::nullopt;
 }
 
 void StateTiers::erase(StateTier tier, Id state) {
   Store* from = existing(tier);
   if (!from) return;
-  from->erase(state);
-  if (tier == StateTier::disk) forget_file(state);
+  const Id key = key_of(state);
+  from->erase(key);
+  if (tier == StateTier::disk) discount_file(key);
 }
 
 bool StateTiers::contains(StateTier tier, Id state) const {
   const Store* in = existing(tier);
-  return in && in->contains(state);
+  return in && in->contains(key_of(state));
 }
 
 void StateTiers::prefetch(std::span<const Id> states, Id first) {
@@ -152,7 +160,7 @@ Store& StateTiers::kept_store(Bytes transit, bool waits) {
 }
 
 void StateTiers::close_kept() noexcept {
-  if (!keeps() || !disk_) return;
+  if (!is_kept() || !disk_) return;
   try {
     disk_->wait();
   } catch (const Error&) {  // what could not be written is done again
@@ -168,11 +176,12 @@ void StateTiers::remove_kept() {
 void StateTiers::clear() noexcept {
   close_kept();
   clear_for_another_plan();
+  adopted_.clear();
 }
 
 void StateTiers::clear_for_another_plan() noexcept {
   clear(packed_);
-  if (!keeps()) clear(disk_);
+  if (!is_kept()) clear(disk_);
   files_.clear();
   file_bytes_ = 0;
 }
@@ -183,7 +192,7 @@ void StateTiers::clear(std::unique_ptr<Store>& store) noexcept {
     store->clear();
     store->wait();  // what is on its way holds bytes until it is there
   } catch (const Error&) {
-    store.reset();  // a file that cannot be written or removed; nobody would want to hear of it here
+    store.reset();  // a file that cannot be written or removed, which is no reason to fail here
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 
@@ -13,7 +14,7 @@
 namespace reprise::internal {
 
 // The bytes and times of putting a state somewhere and getting it back.
-struct StateTierTerms {
+struct StateTierCosts {
   Bytes bytes = 0;
   double put_seconds = 0;
   double get_seconds = 0;
@@ -32,12 +33,13 @@ struct StateTierSettings {
   std::optional<Bytes> transit;  // of memory for states on their way to and from the disk; empty: see begin()
   FileSystem* files = nullptr;
 
-  // The bytes that coding this array takes; 0 without a codec.
+  [[nodiscard]] bool is_disk_limited() const { return disk && disk->budget < largest_bytes; }
+  // Returns the bytes that coding this array takes; 0 without a codec.
   [[nodiscard]] Bytes room(const ArrayView&) const;
   // Returns the default transit: for four states like this one.
   [[nodiscard]] Bytes usual_transit(const ArrayView& first) const;
   // Measures putting this array and getting it back, in a store of its own.
-  [[nodiscard]] StateTierTerms measure(StateTier, const ArrayView&) const;
+  [[nodiscard]] StateTierCosts measure(StateTier, const ArrayView&) const;
 };
 
 // Keeps states by their number, in one store for each tier. Every state that was put stays until it is erased: what
@@ -47,25 +49,38 @@ class StateTiers {
   StateTiers();
   ~StateTiers();
 
-  // The settings of the next pass; those of a pass that goes on stay as they are.
-  void codec(const Codec*);
-  void disk(DiskTier, std::optional<Bytes> transit, FileSystem*);
-  [[nodiscard]] const StateTierSettings& next() const { return next_; }
-  // The settings of the pass that goes on, or of the last one.
-  [[nodiscard]] const StateTierSettings& used() const { return used_; }
-  // True if the next pass is one that is kept.
-  [[nodiscard]] bool will_keep() const { return next_.disk && next_.disk->keep; }
+  // ---- settings ----
+
+  // Set the tiers of the next pass. A pass that goes on has those that it began with.
+  void set_codec(const Codec*);
+  void set_disk(DiskTier, std::optional<Bytes> transit);
+  // Sets what stands for the machine's file system, for disks that are set afterwards. Null: the machine's.
+  void set_file_system(FileSystem* files) { next_.files = files; }
+  [[nodiscard]] const StateTierSettings& next_settings() const { return next_; }
+  // Returns the settings of the pass that goes on, or of the last one.
+  [[nodiscard]] const StateTierSettings& settings() const { return used_; }
+  // True if the next pass outlives the process: see kept_pass.h.
+  [[nodiscard]] bool is_next_kept() const { return next_.disk && next_.disk->keep; }
   // Begins a pass. The tiers are empty. `transit` holds unless the settings say otherwise; empty: the usual
   // one of the first state.
   void begin(std::optional<Bytes> transit);
-  // The same in the middle of a pass, with the settings that it has.
+  // Sets another transit in the middle of a pass.
   void begin_again(std::optional<Bytes> transit);
+
+  // ---- states ----
+
+  // Returns the key of a state that is saved by hand, which may be put while the schedule has put it as well.
+  [[nodiscard]] static Id saved_key(Id state) { return -1 - state; }
+  // Takes states that were saved by hand, and are in a tier, for those of the pass: they are found by their number.
+  void adopt_saved(std::span<const Id> states) { adopted_.insert(states.begin(), states.end()); }
 
   // Puts a state into a tier and returns the bytes that it has there. Writing to a disk goes on in the background; the
   // next call throws if it failed. Throws ChainError if there is no room.
   Bytes put(StateTier, Id state, const ArrayView&);
   // Gets a state back. If `last`, it need not stay there.
   [[nodiscard]] Array get(StateTier, Id state, bool last);
+  // Returns a state that stays in whichever tier has it. Empty if none has.
+  [[nodiscard]] std::optional<Array> find(Id state);
   void erase(StateTier, Id state);
   [[nodiscard]] bool contains(StateTier, Id state) const;
   // Announces the states that will be wanted from the disk, in this order, `first` to be added to each.
@@ -75,16 +90,19 @@ class StateTiers {
   // Removes everything in the middle of a pass, but not what is kept.
   void clear_for_another_plan() noexcept;
 
-  // True if what is on the disk in this pass outlives the process: see kept_pass.h, which has its store. It is made
-  // with this transit, unless the settings name another, if it is not there. `waits`: nothing is in memory on its way
-  // to the disk, so that nothing can be coded either.
-  [[nodiscard]] bool keeps() const { return used_.disk && used_.disk->keep; }
-  [[nodiscard]] bool disk_is_limited() const { return used_.disk && used_.disk->budget < largest_bytes; }
+  // ---- what outlives the process: see kept_pass.h ----
+
+  // True if what is on the disk in this pass is kept.
+  [[nodiscard]] bool is_kept() const { return used_.disk && used_.disk->keep; }
+  // Returns the store. If it is not there, it is made with this transit unless the settings name another. `waits`:
+  // nothing is in memory on its way to the disk, so that nothing can be coded either.
   [[nodiscard]] Store& kept_store(Bytes transit, bool waits);
-  // Removes what it has in its folder, whether or not that can be read.
+  // Removes what the store has in its folder, whether or not that can be read.
   void remove_kept();
-  // Ends that store, so that the folder can be looked at.
+  // Ends the store, so that its folder can be opened by another one.
   void close_kept() noexcept;
+
+  // ---- numbers ----
 
   [[nodiscard]] Bytes memory() const;  // bytes in memory, on their way included
   [[nodiscard]] Bytes on_disk() const;
@@ -95,13 +113,15 @@ class StateTiers {
   [[nodiscard]] Store* existing(StateTier) const;
   static void clear(std::unique_ptr<Store>&) noexcept;
   [[noreturn]] void fail_disk(Id state, Bytes) const;
-  void forget_file(Id state);
+  [[nodiscard]] Id key_of(Id state) const { return adopted_.contains(state) ? saved_key(state) : state; }
+  void discount_file(Id key);
 
   StateTierSettings next_, used_;
   bool disk_is_new_ = false;      // the next settings have another disk than those in use
   std::optional<Bytes> transit_;  // of this pass
   std::unique_ptr<Store> packed_, disk_;
-  // By state: the bytes of its file, whether it is written already or not.
+  std::set<Id> adopted_;
+  // By key: the bytes of the file, whether it is written already or not.
   std::unordered_map<Id, Bytes> files_;
   Bytes file_bytes_ = 0;  // of all of them
 };

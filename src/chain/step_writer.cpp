@@ -9,7 +9,7 @@
 namespace reprise::internal {
 namespace {
 
-// Whether the state that the first step loads is not loaded again: the backward that needs it follows at once.
+// True if the state that the first step loads is not loaded again: the backward that needs the state follows at once.
 bool is_last_load(std::span<const ChainStep> steps) {
   const Id layer = steps[0].at + 1;
   std::size_t next = 1;
@@ -34,7 +34,7 @@ void StepWriter::set_copy(Stay& stay, Id level, bool there) {
   }
 }
 
-// The state between the two stays.
+// Joins a layer to the one before it. The state between the two stays.
 inline bool StepWriter::join_forward(Id layer, bool again) {
   if (!joins_ || actions_.empty() || layer + 1 == layers_) return false;
   Action& last = actions_.back();
@@ -44,7 +44,7 @@ inline bool StepWriter::join_forward(Id layer, bool again) {
   return true;
 }
 
-// The state before the layer is resident.
+// Writes the run or replay of a layer. The state before the layer is resident.
 inline void StepWriter::forward(Id at) {
   const Id layer = at - 1;
   const bool again = layer < has_run_;
@@ -81,7 +81,7 @@ void StepWriter::tape(Id at, bool goes_on) {
   if (goes_on) drop_unless_stored(at - 1);
 }
 
-// The last action was the drop of the state of the one before.
+// Joins a backward to the one before it, if the last action is the drop of the state between the two.
 inline bool StepWriter::join_backward(Id moment, Id layer) {
   if (!joins_ || actions_.size() < 2 || actions_.back() != Action::drop(layer + 1)) return false;
   Action& last = actions_.end()[-2];
@@ -116,7 +116,7 @@ void StepWriter::load(Id at, Id level, bool last) {
   actions_.push_back(Action::get(value(at), *tier));
   it.resident = true;
   // With the whole plan before it, the interpreter finds out which get of a copy is the last.
-  if (last || !as_it_goes_) set_copy(it, level, false);
+  if (last || !is_incremental_) set_copy(it, level, false);
 }
 
 void StepWriter::discard(Id at, Id level) {
@@ -158,7 +158,7 @@ inline std::size_t StepWriter::join_advances(Action& layers, Id at, std::span<co
 }
 
 // Joins layers to the last action, if that has made state `at`, as long as each state is stored before the next layer
-// runs. Returns how many of the first `count` steps that takes.
+// runs. Returns how many of the first `count` steps were joined.
 inline std::size_t StepWriter::join_kept(Id at, std::span<const ChainStep> steps, std::size_t count) {
   if (tiers_[0]) return 0;
   Action& layers = actions_.back();
@@ -181,8 +181,9 @@ inline std::size_t StepWriter::join_kept(Id at, std::span<const ChainStep> steps
   return next;
 }
 
-// The same for backward: of the layers before state `at`, which the last action has dropped when its layer was through,
-// as long as the state before each is stored and discarded after it. Only whole layers are taken.
+// Joins the backward of the layers before state `at`, which the last action has dropped, as long as the state before
+// each layer is stored and is discarded after its backward. Joins whole layers only. Returns how many steps were
+// joined.
 inline std::size_t StepWriter::join_reversed(Id at, std::span<const ChainStep> steps) {
   using Kind = ChainStep::Kind;
   if (tiers_[0] || has_run_ < layers_ || actions_.size() < 2 || actions_.back() != Action::drop(at)) return 0;
@@ -232,7 +233,7 @@ void StepWriter::write(std::span<const ChainStep> steps, std::size_t count) {
       }
       case Kind::backward: backward(step.at); break;
       case Kind::store: store(step.at, step.level); break;
-      case Kind::load: load(step.at, step.level, says_last_ && is_last_load(steps.subspan(i))); break;
+      case Kind::load: load(step.at, step.level, marks_last_ && is_last_load(steps.subspan(i))); break;
       case Kind::discard:
         discard(step.at, step.level);
         if (joins_) i += join_reversed(step.at, steps.subspan(i + 1, count - i - 1));
@@ -241,7 +242,7 @@ void StepWriter::write(std::span<const ChainStep> steps, std::size_t count) {
   }
 }
 
-void StepWriter::forget_actions(std::size_t count) {
+void StepWriter::erase_actions(std::size_t count) {
   actions_.erase(actions_.begin(), actions_.begin() + static_cast<std::ptrdiff_t>(count));
   std::erase_if(last_gets_, [&](std::size_t get) { return get < count; });
   for (std::size_t& get : last_gets_) get -= count;

@@ -1,4 +1,4 @@
-// From the steps of a schedule to the actions of a plan for the trace that a chain is.
+// Writes the steps of a schedule as the actions of a plan for the trace of a chain.
 #pragma once
 
 #include <cstddef>
@@ -18,39 +18,39 @@ struct ChainTiers {
 };
 
 // Writes actions step by step, so that a chain can execute the first ones before the last ones are known. Of the form
-// it uses only what is known from the start (tapes, tiers); the number of layers is told when it is known. Steps about
-// layers and states that are not there are a BadOption; for the rest see whoever checks the actions.
+// only what is known from the start (tapes, tiers) is used; the number of layers is set when it is known. Steps about
+// layers and states that are not there are a BadOption; all other rules are ChainRules' or the interpreter's to check.
 class StepWriter {
  public:
-  // `as_it_goes`: the actions are executed before the last ones are written, and somebody has to say which get of a
-  // copy is the last one: see last_gets().
-  StepWriter(bool tapes, ChainTiers tiers, bool as_it_goes)
+  // `is_incremental`: the first actions are executed before the last ones are written, so that the last get of a copy
+  // has to be known when it is written: see last_gets().
+  StepWriter(bool tapes, ChainTiers tiers, bool is_incremental)
       : tapes_(tapes),
-        as_it_goes_(as_it_goes),
-        says_last_(as_it_goes && (tiers.packed || tiers.disk)),
+        is_incremental_(is_incremental),
+        marks_last_(is_incremental && (tiers.packed || tiers.disk)),
         tiers_{tiers.packed, tiers.disk},
         states_(1) {
     states_[0].resident = true;
   }
 
-  // From now on, a run or replay stands for several layers where one comes right after the other. `tier`, which they
-  // have no other use for, says how many more there are, and what happens to the state between two of them:
+  // From now on, a run or replay stands for several layers where one comes right after the other. Its `tier`, which has
+  // no other use there, says how many more there are, and what happens to the state between two of them:
   //   forward, above zero: each layer has the state that the one before made, which is dropped at once
   //   forward, below zero: the same, and no state is dropped
   //   backward: the state of each layer but the last is dropped when its backward has run
   // For chains without tapes.
-  void join_layers(bool on) { joins_ = on && !tapes_; }
+  void set_joining(bool on) { joins_ = on && !tapes_; }
 
-  // There are no more layers than these; the state that the last one makes is nobody's.
-  void layers(Id count) {
+  // Sets the number of layers. The state that the last one makes is not stored.
+  void set_layers(Id count) {
     layers_ = count;
     states_.resize(static_cast<std::size_t>(count) + 1);
   }
-  // Forward is over, and the number of layers was told after the last one had run.
+  // Ends forward where the number of layers was set after the last one had run.
   void end_forward();
 
-  // Steps in words: see chain_steps.h. `goes_on`: of tape, whether the state it makes is wanted. `last`: of load,
-  // whether the copy that is read is not wanted any more.
+  // Write one step each: see chain_steps.h. `goes_on`: the state that a tape step makes is used afterwards. `last`: the
+  // copy that a load step reads is not read again.
   void advance(Id at);
   void tape(Id at, bool goes_on);
   void backward(Id at);
@@ -62,17 +62,17 @@ class StepWriter {
 
   [[nodiscard]] const std::vector<Action>& actions() const { return actions_; }
   [[nodiscard]] std::vector<Action> take_actions() { return std::move(actions_); }
-  // Returns which actions are gets after which the copy need not stay, ascending.
+  // Returns the positions of the gets after which the copy need not stay, ascending.
   [[nodiscard]] std::span<const std::size_t> last_gets() const { return last_gets_; }
-  // Forgets the first actions, which somebody has executed.
-  void forget_actions(std::size_t count);
+  // Removes the first actions, which were executed.
+  void erase_actions(std::size_t count);
 
  private:
   // What is known about a state, in one byte: there is one for each layer.
   struct Stay {
     bool resident : 1 = false;
     bool stored : 1 = false;  // in plain memory, so that it stays resident
-    bool packed : 1 = false;  // put there and, as far as is known, not read for the last time
+    bool packed : 1 = false;  // put into the tier and, as far as is known, not read for the last time
     bool on_disk : 1 = false;
     bool operator==(const Stay&) const = default;
   };
@@ -87,7 +87,7 @@ class StepWriter {
   [[nodiscard]] bool has_copy(const Stay& stay, Id level) const { return level == 0 ? stay.packed : stay.on_disk; }
   void set_copy(Stay& stay, Id level, bool there);
   void forward(Id at);
-  // Return whether a layer was joined to the one before it, and how many were.
+  // Return whether a layer was joined to the one before it, and how many steps were.
   [[nodiscard]] bool join_forward(Id layer, bool again);
   [[nodiscard]] bool join_backward(Id moment, Id layer);
   [[nodiscard]] std::size_t join_advances(Action& layers, Id at, std::span<const ChainStep>);
@@ -98,8 +98,8 @@ class StepWriter {
   [[noreturn]] void fail_state(Id state) const;
 
   const bool tapes_;
-  const bool as_it_goes_;
-  const bool says_last_;              // which get is the last one; without tiers there are none
+  const bool is_incremental_;
+  const bool marks_last_;             // which get is the last one; without tiers there are none
   const std::optional<Id> tiers_[2];  // by level: the tier; none for plain memory
   Id layers_ = -1;                    // below zero: unknown
   Id has_run_ = 0;                    // layers

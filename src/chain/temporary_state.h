@@ -2,11 +2,11 @@
 
 #include <utility>
 
-#include "reprise/chain/chain_states.h"
+#include "reprise/chain/internal/chain_states.h"
 
 namespace reprise::internal {
 
-// A state that is dropped in the end, or when another one takes its tier.
+// Owns a state, which is dropped in the end or when another one replaces it.
 class TemporaryState {
  public:
   explicit TemporaryState(ChainStates& states) : states_(states) {}
@@ -18,7 +18,7 @@ class TemporaryState {
     const Id before = std::exchange(slot_, slot);
     if (before != nowhere) states_.drop(before);
   }
-  [[nodiscard]] Id give_away() { return std::exchange(slot_, nowhere); }
+  [[nodiscard]] Id release() { return std::exchange(slot_, nowhere); }
 
  private:
   ChainStates& states_;

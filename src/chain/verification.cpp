@@ -18,13 +18,13 @@ std::uint64_t fingerprint_of(const ArrayView& array) {
   return XXH3_64bits_withSeed(array.data().data(), array.bytes(), fingerprint_of_shape(array));
 }
 
-Verify Verification::when(const ChainStates& states, Id layers) const {
-  if (!states.codable()) return Verify::never;
-  return asked_.value_or(states.comparable() && layers <= most_by_default ? Verify::first_time : Verify::never);
+Verify Verification::effective(const ChainStates& states, Id layers) const {
+  if (!states.is_codable()) return Verify::never;
+  return asked_.value_or(states.is_comparable() && layers <= most_by_default ? Verify::first_time : Verify::never);
 }
 
 void Verification::begin(const ChainStates& states, Id layers, bool exact) {
-  when_ = when(states, layers);
+  when_ = effective(states, layers);
   on_ = exact && (when_ == Verify::always || (when_ == Verify::first_time && !done_));
   known_.assign(on_ ? static_cast<std::size_t>(layers) : 0, false);
   compared_.assign(known_.size(), false);
@@ -32,9 +32,9 @@ void Verification::begin(const ChainStates& states, Id layers, bool exact) {
   if (!on_) fingerprints_ = {};
 }
 
-void Verification::look(Id layer, const ChainStates& states, Id slot, bool again) {
+void Verification::compare(Id layer, const ChainStates& states, Id slot, bool again) {
   const auto at = static_cast<std::size_t>(layer);
-  if (at >= known_.size()) {  // the number of layers was not known
+  if (at >= known_.size()) {  // of an unknown number of layers
     if (layer >= most_by_default && when_ == Verify::first_time) return;
     known_.resize(at + 1, false);
     compared_.resize(at + 1, false);
@@ -48,9 +48,8 @@ void Verification::look(Id layer, const ChainStates& states, Id slot, bool again
     if (fingerprint == fingerprints_[at]) return;
     throw ChainError(
         fmt::format("[chain] layer {} made another state when it was run again: forward has to give the same result "
-                    "every time. Has "
-                    "it drawn random numbers, used something that changes, or is there a race? verify(Verify::never) "
-                    "compares nothing",
+                    "every time. Has it drawn random numbers, used something that changes, or is there a race? "
+                    "verify(Verify::never) compares nothing",
                     layer));
   }
   known_[at] = true;

@@ -11,6 +11,7 @@ const RoundingKernels* avx2_rounding(Element) {
 
 #else
 
+#include <cpuid.h>
 #include <immintrin.h>
 
 // Functions compiled for AVX2 on a machine that may not have it: they are only reached through `avx2_rounding`.
@@ -234,10 +235,16 @@ constexpr RoundingKernels double_kernels{&narrow_doubles<HalfLanes, Half>,
                                          &doubles_to_int8,
                                          &doubles_from_int8};
 
+// clang 14 does not know the name in __builtin_cpu_supports.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
 }  // namespace
 
 const RoundingKernels* avx2_rounding(Element element) {
-  static const bool available = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  static const bool available = __builtin_cpu_supports("avx2") && has_f16c();
   if (!available) return nullptr;
   return element == Element::float32 ? &float_kernels : &double_kernels;
 }

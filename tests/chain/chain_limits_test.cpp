@@ -84,7 +84,7 @@ TEST(ChainLimit, TapesLargerThanMeasuredLeadToANewPlanWhereOneFits) {
   }
 }
 
-// Layers whose states are as wide as they are told.
+// Layers whose states have this width.
 struct Wide {
   std::size_t width = 8;
   int from = 0;  // the first layer to use it; earlier ones have 8
@@ -366,9 +366,9 @@ TEST(ChainLimit, ADiskThatIsTooSmallForTheScheduleIsAnErrorWhenThePassBegins) {
   }
 }
 
-TEST(ChainLimit, AStateThatFindsNoRoomOnDiskIsAnErrorAndNoOtherIsForgottenForIt) {
+TEST(ChainLimit, AStateThatFindsNoRoomOnDiskIsAnErrorAndNoOtherIsEvictedForIt) {
   const TemporaryFolder folder;
-  // States grow, which nobody was told.
+  // States grow, and no sizes say so.
   Chain<Numbers> chain(
       60, [](int layer, const Numbers&) { return Numbers(static_cast<std::size_t>(100 + 10 * layer)); },
       [](int, const Numbers&, Numbers gradient) { return gradient; });
@@ -446,7 +446,7 @@ TEST(ChainCosts, ThatAreNoCostsAreAnErrorAtTheCallAndSpoilNothing) {
   EXPECT_EQ(chain.backward(seed), plain.gradient);
 }
 
-TEST(ChainCosts, ToldForOnePassDoNotReplaceThoseOfTheSizes) {
+TEST(ChainCosts, GivenForOnePassDoNotReplaceThoseOfTheSizes) {
   const Toy toy;
   auto chain = toy.chain(6);
   ChainForm form = equal_layers(6);

@@ -40,7 +40,7 @@ std::vector<std::size_t> last_gets(const Plan& plan) {
 
 std::string broken_rule_step_by_step(const ChainForm& form, const Plan& plan) {
   ChainRules rules(form.tapes, static_cast<Id>(form.tiers.size()));
-  rules.layers(form.size());
+  rules.set_layers(form.size());
   try {
     rules.execute(plan.actions, 0, last_gets(plan));
     rules.end();
@@ -107,7 +107,7 @@ TEST(RegularSchedules, OfLongChainsTakeTheirStepsAsTheyComeAndAreNeverAskedForAP
       auto chain = toy.chain(layers);
       chain.schedule(std::make_shared<StepsOnly>(schedule));
       EXPECT_EQ(chain.forward(input), plain.result);
-      // A plan that somebody wants to see is written for that.
+      // A plan that is asked for is written for that.
       EXPECT_EQ(chain.plan(), schedule->plan(equal_layers(layers)));
       EXPECT_TRUE(simulate(chain.trace(), chain.plan()).valid());
       EXPECT_EQ(chain.backward(seed), plain.gradient);
@@ -138,8 +138,8 @@ TEST(RegularSchedules, OfLongChainsWithACodecTakeTheirStepsAsTheyCome) {
   }
 }
 
-// The first pass compares states, one with an observer is told of each layer; all others go through many at a time.
-TEST(RegularSchedules, OfLongChainsHaveTheSameNumbersWhetherOrNotSomebodyWatches) {
+// The first pass compares states, one with an observer reports each layer; all others go through many at a time.
+TEST(RegularSchedules, OfLongChainsHaveTheSameNumbersWithAndWithoutAnObserver) {
   const Toy toy;
   const int layers = 10'203;
   const Numbers input = some_numbers(8), seed = some_numbers(8, 2);
@@ -152,15 +152,15 @@ TEST(RegularSchedules, OfLongChainsHaveTheSameNumbersWhetherOrNotSomebodyWatches
       chain.schedule(schedule);
       std::optional<ChainStatistics> first;
       for (int pass = 0; pass < 4; ++pass) {
-        std::uint64_t told = 0;
-        if (pass == 2) chain.observer([&](const ChainProgress&) { ++told; });
+        std::uint64_t reports = 0;
+        if (pass == 2) chain.observer([&](const ChainProgress&) { ++reports; });
         EXPECT_EQ(chain.forward(input), plain.result);
         if (pass == 3) chain.observer(nullptr);
-        if (pass == 1) chain.observer([&](const ChainProgress&) { ++told; });  // in the middle of the pass
+        if (pass == 1) chain.observer([&](const ChainProgress&) { ++reports; });  // in the middle of the pass
         EXPECT_EQ(chain.backward(seed), plain.gradient);
         ChainStatistics numbers = chain.statistics();
-        if (pass == 1) EXPECT_EQ(told, numbers.replays + numbers.backward_calls);
-        if (pass == 2) EXPECT_EQ(told, numbers.forward_calls + numbers.backward_calls);
+        if (pass == 1) EXPECT_EQ(reports, numbers.replays + numbers.backward_calls);
+        if (pass == 2) EXPECT_EQ(reports, numbers.forward_calls + numbers.backward_calls);
         numbers.passes = 0;
         if (!first) first = numbers;
         EXPECT_EQ(numbers, *first) << schedule->text() << ", pass " << pass;

@@ -75,7 +75,7 @@ TEST(Chain, EveryLayerRunsBackwardOnceAndForwardAsOftenAsIsCounted) {
   EXPECT_EQ(forwards, 23 + chain.statistics().replays);
 }
 
-TEST(Chain, CanBeRunAgainAndForgetsTheEarlierPass) {
+TEST(Chain, CanBeRunAgainAndDropsTheEarlierPass) {
   const Toy toy;
   auto chain = toy.chain(9);
   chain.schedule(schedule::every(2));

@@ -112,7 +112,8 @@ class KeptOnASmallDisk {
     auto chain = toy_.chain(layers);
     chain.schedule(way_.schedule);
     if (way_.codec) chain.codec(codec(way_.codec));
-    chain.disk({.folder = folder.path(), .budget = budget, .keep = true}, transit, &files);
+    internal::set_file_system(chain, &files);
+    chain.disk({.folder = folder.path(), .budget = budget, .keep = true}, transit);
     return chain;
   }
 

@@ -31,7 +31,7 @@ ChainForm difficult(Id layers) {
   return form;
 }
 
-TEST(ChainPlanning, IsToldToTheObserver) {
+TEST(ChainPlanning, IsReportedToTheObserver) {
   const Toy toy;
   auto chain = toy.chain(60);
   chain.sizes(difficult(60));
@@ -60,9 +60,9 @@ TEST(ChainPlanning, EndsWithTheBestPlanSoFarWhenItIsCancelled) {
   auto chain = toy.chain(60);
   chain.sizes(difficult(60));
   chain.schedule(schedule::budget(15 * state_bytes, 1h));
-  int told = 0;
+  int reports = 0;
   chain.observer([&](const ChainProgress& progress) {
-    if (progress.phase == ChainProgress::Phase::planning && ++told == 3) chain.cancel_planning();
+    if (progress.phase == ChainProgress::Phase::planning && ++reports == 3) chain.cancel_planning();
   });
   EXPECT_EQ(chain.forward(input), plain.result);
   EXPECT_EQ(chain.backward(seed), plain.gradient);

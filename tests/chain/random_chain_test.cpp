@@ -1,6 +1,6 @@
 // Random chains: any schedule, right or wrong, any kind of closure, size, codec, tier and beginning; settings that
 // change between forward and backward; closures, observers and disks that fail at any call; passes that are resumed,
-// and folders that somebody has damaged meanwhile. Whatever happens, there is an error that may be, or the bits are
+// and folders that were damaged meanwhile. Whatever happens, there is an error that may be, or the bits are
 // those of everything remembered. If a codec loses something, they are those of a model that reads the plan aloud.
 //
 // REPRISE_FUZZ_SECONDS says how long, and REPRISE_FUZZ_SEED with which seed to begin; without them a few cases, the
@@ -209,14 +209,14 @@ class RandomChain {
     }
   }
 
-  // The same program once more, as far as the folder can tell.
+  // Begins the same program once more, with the folder that the first one has left.
   void new_process() {
     calls_left_ = operations_left_ = many;
     chain_.reset();
     chain_ = std::make_unique<OneChain>(make());
     if (has_disk_) {
-      chain_->disk({.folder = folder_.path(), .budget = disk_budget_.value_or(largest_bytes), .keep = keeps_}, {},
-                   &files_);
+      internal::set_file_system(*chain_, &files_);
+      chain_->disk({.folder = folder_.path(), .budget = disk_budget_.value_or(largest_bytes), .keep = keeps_});
     }
     settings_ = {};
     said_ = chain_->schedule()->text();
@@ -373,7 +373,7 @@ class RandomChain {
       case 0: set_codec(); break;
       case 1: chain_->enabled(settings_.enabled = !settings_.enabled); break;
       case 2:
-        if (has_disk_ && !keeps_ && !disk_budget_) chain_->disk({.folder = folder_.path()}, {}, &files_);
+        if (has_disk_ && !keeps_ && !disk_budget_) chain_->disk({.folder = folder_.path()});
         break;
       default: use_safe_schedule();
     }

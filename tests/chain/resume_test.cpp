@@ -78,7 +78,8 @@ struct Program {
     auto made = toy.chain(layers);
     made.schedule(way.schedule());
     if (way.codec) made.codec(*way.codec);
-    made.disk({.folder = folder.path(), .keep = true}, std::nullopt, files);
+    internal::set_file_system(made, files);
+    made.disk({.folder = folder.path(), .keep = true});
     return made;
   }
   // Returns whether all bits are right.
@@ -173,7 +174,7 @@ TEST(ChainResume, APassThatAnotherVersionHasKeptIsANamedErrorAndCanBeCleared) {
   Store({.disk = DiskTier{.folder = folder.path(), .keep = true}}).put("pass", of_the_first_format);
   auto chain = Toy().chain(layers);
   chain.disk({.folder = folder.path(), .keep = true});
-  expect_chain_error([&] { (void)chain.resume(); }, "kept by another version of Reprise: clear() forgets it");
+  expect_chain_error([&] { (void)chain.resume(); }, "kept by another version of Reprise: clear() removes it");
   chain.clear();
   EXPECT_FALSE(chain.resume());
 }
@@ -342,7 +343,7 @@ TEST(ChainResume, ADamagedOrForeignFolderIsAnErrorWithTheNameOfTheFile) {
   auto chain = toy.chain(layers);
   chain.disk({.folder = folder.path(), .keep = true});
   (void)chain.forward(input);
-  (void)chain.forward(input);  // a new pass forgets the one before
+  (void)chain.forward(input);  // a new pass removes the one before
   fs::path file;
   auto other = toy.chain(layers);
   other.disk({.folder = folder.path(), .keep = true});
@@ -361,7 +362,7 @@ TEST(ChainResume, ADamagedOrForeignFolderIsAnErrorWithTheNameOfTheFile) {
     Store store({.disk = DiskTier{.folder = folder.path(), .keep = true}});
     store.put("weights", input);
   }
-  expect_chain_error([&] { (void)other.resume(); }, "\"weights\", which is no chain's");
+  expect_chain_error([&] { (void)other.resume(); }, "\"weights\", which no chain has written");
 }
 
 TEST(ChainResume, APassWhoseCodecIsNotThereIsAnErrorThatNamesItAndCanBeCleared) {
@@ -556,7 +557,8 @@ TEST(ChainResume, APassOfNoLayersGoesOnAfterAnyOperationToo) {
           if (operations++ == until) ::raise(SIGKILL);
         };
         auto chain = toy.chain(4);
-        chain.disk({.folder = folder.path(), .keep = true}, std::nullopt, &files);
+        internal::set_file_system(chain, &files);
+        chain.disk({.folder = folder.path(), .keep = true});
         (void)chain.resume();
         return chain.forward(input, 4) == input && chain.backward(seed) == seed ? 0 : 1;
       });

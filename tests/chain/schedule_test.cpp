@@ -34,7 +34,7 @@ Bytes most_states(const SchedulePointer& schedule, Id layers) {
 
 // ---- every n ----
 
-// The number of states that forward with one of them every so many layers leaves remembered.
+// Returns the number of states that are remembered after forward with one of them every n layers.
 std::uint64_t remembered_every(int layers, int apart) {
   const int segments = (layers + apart - 1) / apart;
   return static_cast<std::uint64_t>(layers - (segments - 1) * (apart - 1));

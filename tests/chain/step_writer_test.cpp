@@ -14,8 +14,8 @@ using testing::RandomSteps;
 
 std::vector<Action> written(const ChainSteps& steps, Id layers, bool joined) {
   StepWriter writer(false, {}, true);
-  writer.layers(layers);
-  writer.join_layers(joined);
+  writer.set_layers(layers);
+  writer.set_joining(joined);
   writer.write(steps, steps.size());
   return writer.take_actions();
 }
@@ -54,7 +54,7 @@ std::vector<Action> one_by_one(const std::vector<Action>& joined, const std::vec
 // The rule that the actions break; empty if they break none.
 std::string broken_rule(const std::vector<Action>& actions, Id layers) {
   ChainRules rules(false, 0);
-  rules.layers(layers);
+  rules.set_layers(layers);
   try {
     rules.execute(actions, 0, {});
     rules.end();

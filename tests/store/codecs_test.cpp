@@ -313,6 +313,38 @@ TEST(Codecs, ThrowForCodedBytesOfAnotherSize) {
   }
 }
 
+// A kept file says what its elements are, and need not be right.
+TEST(Codecs, ThrowNothingButErrorsForElementsThatTheyDoNotTake) {
+  for (const Codec* known : codecs()) {
+    for (const Element element : all_elements) {
+      const auto bytes = something_for(*known, element);
+      if (bytes.empty()) continue;
+      const auto coded = *encoded(*known, {element, {300}, bytes});
+      for (const Element other : all_elements) {
+        try {
+          (void)decoded(*known, coded, other, 300 * bytes_of(other));
+        } catch (const Error&) {
+        } catch (const std::exception& error) {
+          ADD_FAILURE() << known->name() << ", " << name(element) << " as " << name(other) << ": " << error.what();
+        }
+      }
+    }
+  }
+}
+
+TEST(Codecs, ZstdThrowsForAFrameThatSaysMoreThanItHasRoomForBeforeAnythingIsAllocated) {
+  const Codec& zstd = codec("zstd");
+  std::vector<std::byte> coded = *encoded(zstd, std::vector<float>(1 << 20));  // zeros: as few bytes as there can be
+  EXPECT_NO_THROW(zstd.check_size(coded, Element::float32, 4 << 20));
+  // A frame of one segment whose size is in 8 bytes, and what a last block of zeros begins with.
+  coded = {std::byte{0x28}, std::byte{0xb5}, std::byte{0x2f}, std::byte{0xfd}, std::byte{0xe0}};
+  const std::uint64_t said = std::uint64_t{1} << 40;
+  const auto size = std::as_bytes(std::span(&said, 1));
+  coded.insert(coded.end(), size.begin(), size.end());
+  coded.insert(coded.end(), {std::byte{3}, std::byte{}, std::byte{0x10}, std::byte{}});
+  EXPECT_THROW(zstd.check_size(coded, Element::float32, said), Error);
+}
+
 TEST(Codecs, NameThemselvesAndTheSizesInErrors) {
   try {
     (void)decoded(codec("half"), std::vector<std::byte>(7), Element::float32, 16);

@@ -1,6 +1,8 @@
 // reprise run: programs that know nothing of Reprise, under a budget.
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -9,6 +11,7 @@
 #include "paths.h"
 #include "reprise/trace/files.h"
 #include "reprise_process.h"
+#include "support/child.h"
 #ifdef REPRISE_WITH_LIBTORCH
 #include "programs.h"
 #endif
@@ -172,6 +175,31 @@ TEST(RunRefuses, AProgramThatIsStartedWithRightsOfItsOwn) {
     EXPECT_EQ(refused.out, "");
     EXPECT_NE(refused.err.find("is started with rights of its own"), std::string::npos) << refused.err;
   }
+}
+
+// Its caller is another user: root has all capabilities already.
+TEST(RunRefuses, AProgramThatIsStartedWithCapabilitiesOfItsOwn) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give capabilities to a program";
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path program = folder / "trainer";
+  std::filesystem::copy_file(REPRISE_PROGRAM_TRAINER, program);
+  ASSERT_EQ(chmod(folder.path().c_str(), 0755), 0);
+  vfs_cap_data capabilities{};
+  capabilities.magic_etc = VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE;
+  capabilities.data[0].permitted = 1U << CAP_NET_RAW;
+  if (setxattr(program.c_str(), "security.capability", &capabilities, XATTR_CAPS_SZ_2, 0) != 0) {
+    GTEST_SKIP() << "no program has capabilities in " << folder.path();
+  }
+  constexpr uid_t another_user = 65534;
+  const int unreachable = 77;
+  const int code = testing::in_child([&] {
+    if (setgid(another_user) != 0 || setuid(another_user) != 0) return unreachable;
+    if (access(REPRISE_COMMAND, X_OK) != 0) return unreachable;
+    const Outcome refused = run_command({"run", "--budget", "1MiB", "--", program.string(), "0"});
+    return refused.code == 2 && refused.err.find("is started with rights of its own") != std::string::npos ? 0 : 1;
+  });
+  if (code == unreachable) GTEST_SKIP() << "another user cannot start " << REPRISE_COMMAND;
+  EXPECT_EQ(code, 0);
 }
 
 TEST(RunRefuses, AScript) {

@@ -21,9 +21,12 @@
 
 namespace reprise {
 
+class AnyChain;
 namespace internal {
 class ChainEngine;
 class ChainStates;
+// Sets the file system of disks that are set afterwards. For tests of what happens when files fail.
+REPRISE_EXPORT void set_file_system(AnyChain&, FileSystem*);
 }  // namespace internal
 
 // The layers of a chain.
@@ -34,15 +37,15 @@ class REPRISE_EXPORT ChainLayers {
   // Makes layers with these numbers, in any order and as often as wanted.
   ChainLayers(std::vector<int> numbers)
       : count_(static_cast<Id>(numbers.size())), numbers_(std::move(numbers)), known_(true) {}
-  // The same: {0, 2, 1}. One number alone is a count.
+  // Makes layers with these numbers: {0, 2, 1}. One number alone is a count.
   ChainLayers(int first, int second, std::same_as<int> auto... more)
       : ChainLayers(std::vector{first, second, more...}) {}
-  // The same, of other whole numbers. Throws BadOption for one that is no int.
+  // Makes layers with other whole numbers. Throws BadOption for one that does not fit an int.
   template <std::ranges::input_range R>
   requires std::integral<std::ranges::range_value_t<R>> &&
       (!std::same_as<R, std::vector<int>>)ChainLayers(const R& numbers)
       : ChainLayers(numbers_of(numbers)) {}
-  // Makes as many layers as it takes, numbered from 0: forward ends when the caller decides.
+  // Makes layers numbered from 0, as many as run: forward ends when the caller decides.
   [[nodiscard]] static ChainLayers unknown() { return ChainLayers(); }
 
   [[nodiscard]] bool known() const { return known_; }
@@ -66,18 +69,18 @@ class REPRISE_EXPORT ChainLayers {
   bool known_ = false;
 };
 
-// What states that are saved by hand may take: see Chain::save.
+// Limits for states that are saved by hand with Chain::save.
 struct ByHand {
   std::optional<std::size_t> maximum = {};  // of states saved at a time, the input included; empty: no limit
   bool on_disk = false;                     // true: they are put on the chain's disk
   bool operator==(const ByHand&) const = default;
 };
 
-// What Chain::resume has found: see there.
+// What Chain::resume has found.
 struct ChainResume {
   bool found = false;          // false: nothing to go on with; forward begins with the first layer
   Id forward = 0;              // the layer that forward goes on with; the number of layers if it is over
-  std::optional<Id> backward;  // layers that backward has left, if it had begun; 0 if it is over, too
+  std::optional<Id> backward;  // layers that backward has left; 0 if backward is over; empty if it had not begun
   explicit operator bool() const { return found; }
   bool operator==(const ChainResume&) const = default;
 };
@@ -107,8 +110,8 @@ class REPRISE_EXPORT AnyChain {
   void observer(std::function<void(const ChainProgress&)>);
   [[nodiscard]] const std::function<void(const ChainProgress&)>& observer() const;
 
-  // Sets when a state that is made again is compared with the one that was forgotten, by fingerprints of all their
-  // bits: a closure with random numbers or a race is a ChainError with the layer then, and not a wrong gradient.
+  // Sets when a state that is made again is compared with the one that was evicted, by fingerprints of all their bits:
+  // a closure with random numbers or a race is a ChainError with the layer then, and not a wrong gradient.
   // first_time means the first pass of each schedule. It is the default for states whose bytes are known to be equal if
   // they are (numbers, std::vector and std::array of numbers, and types whose StateTraits say so) in chains of at most
   // 2^18 layers, and never for others. Fingerprints take 8 bytes for each layer. States of a type that cannot be coded,
@@ -120,8 +123,9 @@ class REPRISE_EXPORT AnyChain {
   void by_hand(ByHand);
   [[nodiscard]] const ByHand& by_hand() const;
 
-  // On: a pass for which there is no plan yet does not wait for the best one. It is run by the first plan that is
-  // found, usually at once, and the other one is made in the background, for the passes that begin when it is there.
+  // Switches planning in the background on or off. On: a pass for which there is no plan yet does not wait for the best
+  // one. The pass runs by the first plan that is found, usually at once, and the best one is made in the background for
+  // later passes.
   void plan_in_background(bool on);
   // Waits for the plan that is being made in the background, if there is one.
   void wait_for_plan();
@@ -139,18 +143,18 @@ class REPRISE_EXPORT AnyChain {
 
   // True if the state after this layer is remembered now. Schedule::remembers answers that before anything has run.
   [[nodiscard]] bool remembers(Id position) const;
-  // Forgets everything, statistics included, and what a disk has kept.
+  // Evicts all states and removes what a disk has kept. Statistics begin at 0.
   void clear();
 
  protected:
-  // For Chain and ChainLoop, which speak of states by the slots that hold them: see chain_states.h.
+  // For Chain and ChainLoop, which name states by the slots that hold them: see internal/chain_states.h.
   AnyChain(ChainLayers, bool tapes, std::unique_ptr<internal::ChainStates>);
   ~AnyChain();
   AnyChain(AnyChain&&) noexcept;
   AnyChain& operator=(AnyChain&&) noexcept;
 
   void use_codec(const Codec&);
-  void use_disk(DiskTier, std::optional<Bytes> transit, FileSystem*);
+  void use_disk(DiskTier, std::optional<Bytes> transit);
   [[nodiscard]] const Codec* used_codec() const;
   [[nodiscard]] const std::optional<DiskTier>& used_disk() const;
   [[nodiscard]] ChainResume resume_pass(std::uint64_t fingerprint);
@@ -163,7 +167,7 @@ class REPRISE_EXPORT AnyChain {
   void begin_backward();
   void run_backward();
 
-  // In a pass whose loop is the caller's. It has a number; 0 stands for one that has not begun.
+  // Run a pass whose loop is the caller's, one layer at a time. `pass` is its number, 0 before it has begun.
   [[nodiscard]] Id run_layer_forward(std::uint64_t& pass, std::optional<double> cost);
   void begin_layer_backward(std::uint64_t pass);
   void run_layer_backward(std::uint64_t& pass);
@@ -176,6 +180,7 @@ class REPRISE_EXPORT AnyChain {
   [[nodiscard]] internal::ChainStates& states() { return *states_; }
 
  private:
+  friend void internal::set_file_system(AnyChain&, FileSystem*);
   std::unique_ptr<internal::ChainStates> states_;
   std::unique_ptr<internal::ChainEngine> engine_;
 };

@@ -1,4 +1,4 @@
-// A chain is checkpointing (recomputation of forgotten states) for the caller's own closures and arrays.
+// A chain is checkpointing (recomputation of evicted states) for the caller's own closures and arrays.
 //
 //   Chain<std::vector<float>> chain(
 //       48, [&](int layer, const std::vector<float>& x) { return net[layer].forward(x); },
@@ -11,7 +11,7 @@
 //
 // `forward` makes the state after a layer from the state before it. `backward` gets the state before the layer again,
 // and makes the gradient with respect to it. In between, the chain remembers the states that its schedule chooses,
-// forgets the others, and replays forward from the nearest remembered state when backward needs one. Forward has to
+// evicts the others, and replays forward from the nearest remembered state when backward needs one. Forward has to
 // give the same result every time.
 //
 // Layers are positions, 0..n-1; closures get the number that the caller's list has at that position. State k is the one
@@ -31,8 +31,8 @@
 #include <utility>
 
 #include "reprise/chain/any_chain.h"
+#include "reprise/chain/internal/typed_states.h"
 #include "reprise/chain/state.h"
-#include "reprise/chain/typed_states.h"
 
 namespace reprise {
 
@@ -51,15 +51,15 @@ class Chain : public AnyChain {
 
  public:
   // The forward closure: (layer, state before it) -> state after it. With tapes it also gets a Tape*, to be filled
-  // unless it is null: then this layer's backward is not next, and the tape would be forgotten.
+  // unless it is null: then this layer's backward is not next, and the tape would be evicted.
   //
   // Two other kinds serve large states, which should not be allocated in every step:
   //   void(int layer, State& state[, Tape*])  changes the state in place, from the one before the layer to the one
   //     after it. The chain copies a state first if it is needed afterwards, and otherwise does not.
   //   void(int layer, const State& before, State& after[, Tape*])  overwrites `after`, which is a state that is not
   //     needed any more, or a copy of `before` if there is none.
-  // With these the chain does not free the states that it forgets: it holds them as spares and copies into them, so
-  // that after the first pass nothing is allocated. Together with what is stored, spares are never more than the most
+  // With these the chain does not free the states that it evicts. It holds them as spares and copies into them:
+  // after the first pass nothing is allocated. Together with what is stored, spares are never more than the most
   // that was ever stored. schedule::budget counts all bytes, so with it there are none.
   using Forward = typename internal::ClosureKinds<State, Gradient, Tape>::ByValue;
   // The backward closure: (layer, state before it, tape if there are tapes, gradient after it) -> gradient before it.
@@ -89,11 +89,11 @@ class Chain : public AnyChain {
   // `keep` and a schedule that limits memory. store_statistics(StateTier::disk).kept_exactly counts them.
   //
   // With `keep` the pass outlives the process: see resume().
-  void disk(DiskTier tier, std::optional<Bytes> transit = std::nullopt, FileSystem* files = nullptr) {
+  void disk(DiskTier tier, std::optional<Bytes> transit = std::nullopt) {
     static_assert(Codable<State>,
                   "a disk needs to see states as arrays: specialize reprise::StateTraits<State> with "
                   "`static ArrayView encode(const State&)` and `static State decode(Array)`");
-    use_disk(std::move(tier), transit, files);
+    use_disk(std::move(tier), transit);
   }
   [[nodiscard]] const std::optional<DiskTier>& disk() const { return used_disk(); }
 
@@ -114,18 +114,18 @@ class Chain : public AnyChain {
   // The folder is trusted: what is in it goes into closures and into the result. It has to belong to this user, and
   // others must not be able to write to it (see DiskTier). A state there of a type that the closures cannot take, of
   // another size where sizes were set or measured, and an input that is not that of the pass are ChainErrors. So is, in
-  // backward, a state that forward does not make once more; then the pass is forgotten. Nothing can be said about the
-  // result and about gradients, and about a state that a forward closure is given before.
+  // backward, a state that forward does not make once more; then the pass is removed. The result, gradients, and a
+  // state that a forward closure is given before that cannot be checked.
   //
-  // Every file is read and checked first. Throws DiskError with the name of a file that is damaged or no store's, and
-  // ChainError if the pass is one of another chain: of another number of layers or other numbers, or with another
+  // Every file is read and checked first. Throws DiskError with the name of a file that is damaged or not of a store,
+  // and ChainError if the pass is one of another chain: of another number of layers or other numbers, or with another
   // fingerprint, a number of the caller's for everything else that matters, such as parameters. `forward` then throws
-  // ChainError for another input, and `backward` for another gradient; a pass that was over is forgotten for another
+  // ChainError for another input, and `backward` for another gradient; a pass that was over is removed for another
   // input. Without resume(), `forward` throws ChainError if another process has left a pass in the folder, so that it
-  // is not lost by mistake; clear() forgets it.
+  // is not lost by mistake; clear() removes it.
   //
   // Keeping needs a known number of layers, exact codecs, and the chain's own loop. If a gradient cannot be coded,
-  // backward begins again. When a closure throws, what was kept stays, and resume() goes on with it, too.
+  // backward begins again. When a closure throws, what was kept stays, and resume() goes on with it as well.
   //
   // `disk.budget` has to have room for all that is kept at the same time: these states, the result and a gradient, or
   // two. `forward` throws BadOption before any layer runs if it does not. Unless sizes are known, states are taken to
@@ -150,7 +150,7 @@ class Chain : public AnyChain {
   // ---- all layers ---------------------------------------------------------------------------------------------------
 
   // Runs all layers, or those from position `first` on, and returns the state after the last one. `input` is the state
-  // before the first of them. Backward then ends at that state, too. Throws ChainError if there is no such layer.
+  // before the first of them, at which backward then ends. Throws ChainError if there is no such layer.
   [[nodiscard]] State forward(State input, Id first = 0) {
     begin_forward(first);
     return typed().take(run_forward(typed().put(std::move(input))));

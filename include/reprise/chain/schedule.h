@@ -1,12 +1,12 @@
-// A schedule chooses what a chain remembers, and when it replays (recomputes) what it forgot.
+// A schedule chooses which states a chain remembers, and when it replays (recomputes) those that it evicted.
 //
 //   chain.schedule(schedule::every(8));
 //   chain.schedule(schedule::slots(20));
 //   chain.schedule(schedule::budget(64 << 20));
 //
 // A schedule makes a plan for the trace of the chain, and the interpreter checks it like every other plan. If the
-// number of layers is not known before the last one has run, a schedule decides as it goes, and the plan contains what
-// it has done and what it will do. A schedule of the caller's is a class derived from Schedule.
+// number of layers is not known before the last one has run, a schedule decides while forward goes on, and the plan has
+// what was done and what will be done. A schedule of the caller's is a class derived from Schedule.
 #pragma once
 
 #include <atomic>
@@ -31,8 +31,8 @@ class REPRISE_EXPORT ChainDecisions {
  public:
   virtual ~ChainDecisions() = default;
   struct Decision {
-    bool remember = false;      // true: remember the state just reached
-    std::optional<Id> give_up;  // a remembered state to forget first
+    bool remember = false;    // true: remember the state just reached
+    std::optional<Id> evict;  // a remembered state to evict first
   };
   // Decides after forward of the next layer is done, at this cost. State 0 is remembered from the start.
   [[nodiscard]] virtual Decision reached(double cost) = 0;
@@ -40,18 +40,18 @@ class REPRISE_EXPORT ChainDecisions {
   // plan/revolve.h, makes the shortest ones.
   [[nodiscard]] virtual ChainSteps backward_steps() = 0;
   // Returns the same steps, one after the other, so that they need not be in memory at once. Called when backward
-  // begins, and again by whoever wants to see the plan. A class need not have its own; reverse_source makes one.
+  // begins, and again when the plan is asked for. A class need not have its own; reverse_source makes one.
   [[nodiscard]] virtual std::unique_ptr<ChainStepSource> backward_source();
 };
 
-// How planning is watched and ended, where it takes a while.
+// How planning that takes a while is observed and ended.
 struct ChainPlanning {
   // Called from time to time from the thread that plans, with the share of the time that is spent, 0 to 1.
   std::function<void(double share_done)> progress = {};
   // Planning ends soon, with the best plan so far, when any thread sets this to true.
   const std::atomic<bool>* cancel = nullptr;
-  // The first plan that is found will do, because somebody waits for it and a better one is made afterwards. The whole
-  // time is taken only if there is none before.
+  // True: the first plan that is found will do, because a pass waits for it and a better one is made afterwards. All of
+  // the time is taken only if no plan is found before.
   bool at_once = false;
 };
 
@@ -59,9 +59,9 @@ class REPRISE_EXPORT Schedule {
  public:
   virtual ~Schedule() = default;
   // Returns a plan for chain_trace(form), which the caller checks. Throws BadOption if there is none. A schedule that
-  // decides as it goes need not have one: it is not asked for.
+  // decides while forward goes on need not have one.
   [[nodiscard]] virtual Plan plan(const ChainForm&) const;
-  // The same for a schedule that takes a while.
+  // Returns the same plan, and can be observed and ended, for a schedule that takes a while.
   [[nodiscard]] virtual Plan watched_plan(const ChainForm& form, const ChainPlanning&) const { return plan(form); }
   // Returns the steps of a schedule that follow from the number of layers alone, one after the other. A chain of more
   // than 10 000 layers takes them as they come, and the plan is never in memory, unless the schedule needs a disk or
@@ -70,7 +70,7 @@ class REPRISE_EXPORT Schedule {
     (void)layers;
     return nullptr;
   }
-  // Returns the decisions of a schedule that decides as it goes. Null for all others, which have a plan.
+  // Returns the decisions of a schedule that decides while forward goes on. Null for all others, which have a plan.
   [[nodiscard]] virtual std::unique_ptr<ChainDecisions> decisions() const { return nullptr; }
   // True if the sizes and costs of the form matter, so that they have to be known. A pass whose states, tapes or
   // gradients turn out larger is measured and planned again.
@@ -122,16 +122,16 @@ struct TwoLevels {
 [[nodiscard]] REPRISE_EXPORT SchedulePointer memory_and_disk(const TwoLevels&);
 
 // Keeps all states, tapes and gradients within this many bytes, and with them what a codec and a disk need for states
-// on their way: see plan_chain_within. Needs the sizes. They need not be right: when something is larger than the plan
-// was made for, the pass is measured and planned again from its input, and is an error that names it if no plan fits.
-// What the chain holds never passes the limit.
+// on their way: see plan_chain_within. Needs the sizes, which need not be right: when something is larger than the plan
+// was made for, the pass is measured and planned again from its input. If no plan fits, the error names what was
+// larger. What the chain holds never passes the limit.
 [[nodiscard]] REPRISE_EXPORT SchedulePointer budget(Bytes bytes,
                                                     std::chrono::duration<double> time_limit = std::chrono::seconds(5));
 
 // Uses a number of slots, the first state included, for a number of layers that is known only when forward ends.
 [[nodiscard]] REPRISE_EXPORT SchedulePointer online(int slots);
 
-// Remembers a state if rebuilding it from the one remembered before would cost at least this much: the costs of the
+// Remembers a state if replaying it from the one remembered before would cost at least this much: the costs of the
 // layers since then are added up. Costs are those given to ChainLoop::forward, or else the form's: 1 for each layer,
 // and after Chain::measure seconds, so that a threshold is in seconds then.
 [[nodiscard]] REPRISE_EXPORT SchedulePointer selective(double threshold = 100);
@@ -160,8 +160,8 @@ struct ChainBudgetPlan {
 // input state of a layer and its tape separately, and is exact for sizes rounded up to at most 500 parts of the budget
 // and up to 229 layers; longer chains are cut into long parts at fewer places, and sizes are rounded to 250 parts. The
 // `best` planner starts from its result. The time limit counts from the call; if `moves` is given, `best` stops after
-// so many moves, and no clock is read. A plan that uses tiers leaves the bytes of the form's transit free, so that its
-// own budget is smaller. Throws BadOption with the smallest feasible budget if nothing fits.
+// that many moves, and no clock is read. A plan that uses tiers leaves the bytes of the form's transit free, so that
+// its own budget is smaller. Throws BadOption with the smallest feasible budget if nothing fits.
 [[nodiscard]] REPRISE_EXPORT ChainBudgetPlan plan_chain_within(const ChainForm&, Bytes budget,
                                                                std::chrono::duration<double> time_limit,
                                                                std::optional<std::uint64_t> moves = std::nullopt,

@@ -1,4 +1,4 @@
-// StateTraits tells a chain about the caller's own type of state.
+// StateTraits describes the caller's own type of state to a chain.
 //
 // These work out of the box: numbers, structs without pointers that can be copied byte by byte, and std::vector and
 // std::array of either. For another type, specialize StateTraits with the functions that the chain needs:
@@ -19,7 +19,7 @@
 //
 // `encode` returns an ArrayView or an Array. A program that asks a chain for something that the type cannot do does not
 // compile. A struct with pointers in it that can be copied byte by byte looks as if it had none: it needs StateTraits
-// of its own, too, or the chain would copy the pointers.
+// of its own, or the chain would copy the pointers.
 #pragma once
 
 #include <algorithm>

@@ -16,8 +16,8 @@ class REPRISE_EXPORT ChainError : public Error {
 };
 
 // The numbers of the pass that goes on, or of the last one; a pass begins with forward of the first layer. A state or
-// tape is stored while the chain itself holds it, coded or not. While a layer runs, the state it goes on from and the
-// one it makes are also stored, unless the caller has them.
+// tape is stored while the chain itself holds it, coded or not. While a layer runs, its input state and the state that
+// it makes are also stored, unless the caller has them.
 struct ChainStatistics {
   Bytes stored = 0;       // in memory now
   Bytes peak_stored = 0;  // the most in memory at any time
@@ -40,7 +40,7 @@ REPRISE_EXPORT std::ostream& operator<<(std::ostream&, const ChainStatistics&);
 enum class StateTier : std::uint8_t { packed, disk };
 
 struct ChainProgress {
-  // `planning`: no layer has run; the chain makes its plan, and says so from time to time.
+  // `planning`: no layer has run; the chain makes its plan, and reports from time to time.
   enum class Phase : std::uint8_t { forward, replay, backward, planning };
   Phase phase = Phase::forward;
   Id position = 0;            // of the layer that has just been run

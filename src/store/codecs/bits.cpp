@@ -7,6 +7,8 @@
 namespace reprise::internal {
 namespace {
 
+constexpr std::size_t largest_element = 8;  // bytes that `pack` takes
+
 PackedForm form_of(Element element, std::size_t elements) {
   return {PackedAs::bits, static_cast<int>(bytes_of(element)), elements};
 }
@@ -35,6 +37,9 @@ class BitsCodec : public Codec {
   }
 
   void check_size(std::span<const std::byte> coded, Element element, std::size_t bytes) const override {
+    if (bytes_of(element) > largest_element) {
+      refuse_coded_bytes(*this, coded, element, bytes, "such elements are too large to be packed");
+    }
     require_coded_bytes(*this, coded, element, bytes,
                         form_of(element, decoded_elements(*this, element, bytes)).bytes());
   }

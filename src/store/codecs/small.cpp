@@ -52,6 +52,7 @@ class SmallCodec : public Codec {
 
  private:
   [[nodiscard]] PackedForm checked_form(std::span<const std::byte> coded, Element element, std::size_t bytes) const {
+    if (!is_integer(element)) refuse_coded_bytes(*this, coded, element, bytes, "they are no integers");
     const std::size_t n = decoded_elements(*this, element, bytes);
     for (const PackedAs as : largest_first) {
       const PackedForm form = form_of(as, element, n);

@@ -14,8 +14,9 @@ namespace {
 
 // The fastest. Higher levels make little of numbers, for several times the time.
 constexpr int level = 1;
-constexpr std::size_t alignment = 8;     // of a context
-constexpr std::size_t least_bytes = 16;  // about what a frame has besides its contents
+constexpr std::size_t alignment = 8;          // of a context
+constexpr std::size_t least_bytes = 16;       // about what a frame has besides its contents
+constexpr std::size_t least_block_bytes = 4;  // of a block: the same byte again and again
 
 std::size_t context_bytes(std::size_t plain_bytes) {
   return ZSTD_estimateCCtxSize_usingCParams(ZSTD_getCParams(level, plain_bytes, 0));
@@ -48,7 +49,7 @@ class ZstdCodec : public Codec {
     return coded;
   }
 
-  // A frame says how many bytes it has in it.
+  // A frame says how many bytes it has in it, which need not be so: each of its blocks has some room.
   void check_size(std::span<const std::byte> coded, Element element, std::size_t bytes) const override {
     const unsigned long long content = ZSTD_getFrameContentSize(coded.data(), coded.size());
     if (content == ZSTD_CONTENTSIZE_UNKNOWN || content == ZSTD_CONTENTSIZE_ERROR) {
@@ -56,6 +57,9 @@ class ZstdCodec : public Codec {
     }
     if (content != bytes) {
       refuse_coded_bytes(*this, coded, element, bytes, fmt::format("there are {} in them", content));
+    }
+    if (bytes / ZSTD_BLOCKSIZE_MAX > coded.size() / least_block_bytes) {
+      refuse_coded_bytes(*this, coded, element, bytes, "they are too few for so many");
     }
   }
 

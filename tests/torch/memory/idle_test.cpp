@@ -52,6 +52,17 @@ TEST(FirstStepWithinABudget, GivesBackWhatTheProgramHasFreedBefore) {
   EXPECT_LT(internal::meter::resident(), before - 64 * MiB + of_the_step);
 }
 
+TEST(ALowerBudget, GivesMemoryBackAtOnceAndNotInTheNextStep) {
+  Session session({.budget = 512 * MiB});
+  train(session);
+  if (!internal::heap::keeping()) GTEST_SKIP() << "nothing is kept in this build";
+  ASSERT_GT(internal::heap::cached(), 32 * MiB);
+  const Bytes before = internal::meter::resident();
+  session.budget(8 * MiB);
+  EXPECT_LE(internal::heap::cached(), 9 * MiB);
+  EXPECT_LT(internal::meter::resident(), before - 24 * MiB);
+}
+
 TEST(IdleProcess, OffersTheSystemWhatItsStepsHaveFreed) {
   if (offered() < 0) GTEST_SKIP() << "the system does not tell what it was offered";
   Session session({.budget = 512 * MiB});

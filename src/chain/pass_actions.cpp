@@ -1,4 +1,4 @@
-#include "chain/pass.h"
+#include "chain/pass_actions.h"
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 // Steps that are written at a time: their actions are a few kilobytes.
 constexpr std::size_t steps_at_a_time = 256;
-// A step may depend on so many that follow it.
+// A step may depend on this many that follow it.
 constexpr std::size_t steps_ahead = 2;
 
 Id tier_count(const ChainTiers& tiers) {
@@ -31,7 +31,7 @@ Id tier_count(const ChainTiers& tiers) {
 
 }  // namespace
 
-ChainScript::ChainScript(ChainForm of, Plan what, std::optional<Bytes> at_most)
+ChainPlan::ChainPlan(ChainForm of, Plan what, std::optional<Bytes> at_most)
     : form(std::move(of)), plan(std::move(what)), limit(at_most), last_get(plan.actions.size(), 0) {
   const Simulation proof = simulate(chain_trace(form), plan, {.record_live = false});
   if (!proof.valid()) fail(form, *proof.broken);
@@ -45,22 +45,25 @@ ChainScript::ChainScript(ChainForm of, Plan what, std::optional<Bytes> at_most)
     char& later = read_later[action.tier][action.target];
     last_get[i] = !later;
     later = 1;
-    if (action.tier == form.disk) disk_states.push_back(form.tapes ? action.target / 2 : action.target);
+    if (action.tier != form.disk) continue;
+    disk_gets.push_back(i);
+    disk_states.push_back(form.tapes ? action.target / 2 : action.target);
   }
+  std::reverse(disk_gets.begin(), disk_gets.end());
   std::reverse(disk_states.begin(), disk_states.end());
 }
 
-ChainPass::ChainPass(std::shared_ptr<const ChainScript> script, std::size_t done)
-    : part_{script->form.part_from.value_or(0),
-            script->form.size(),
-            script->form.tapes,
-            {script->form.packed, script->form.disk}},
-      script_(std::move(script)),
-      limit_(script_->limit),
-      actions_(&script_->plan.actions),
+PassActions::PassActions(std::shared_ptr<const ChainPlan> plan, std::size_t done)
+    : part_{plan->form.part_from.value_or(0),
+            plan->form.size(),
+            plan->form.tapes,
+            {plan->form.packed, plan->form.disk}},
+      plan_(std::move(plan)),
+      limit_(plan_->limit),
+      actions_(&plan_->plan.actions),
       next_(done) {}
 
-ChainPass::ChainPass(SchedulePointer schedule, std::unique_ptr<ChainDecisions> decisions, const PassPart& part)
+PassActions::PassActions(SchedulePointer schedule, std::unique_ptr<ChainDecisions> decisions, const PassPart& part)
     : part_(part),
       schedule_(std::move(schedule)),
       decisions_(std::move(decisions)),
@@ -68,28 +71,28 @@ ChainPass::ChainPass(SchedulePointer schedule, std::unique_ptr<ChainDecisions> d
       writer_(std::make_unique<StepWriter>(part.tapes, part.tiers, true)),
       actions_(&writer_->actions()) {}
 
-ChainPass::ChainPass(SchedulePointer schedule, std::unique_ptr<ChainStepSource> source, const PassPart& part)
+PassActions::PassActions(SchedulePointer schedule, std::unique_ptr<ChainStepSource> source, const PassPart& part)
     : part_(part),
       schedule_(std::move(schedule)),
       source_(std::move(source)),
       rules_(std::make_unique<ChainRules>(part.tapes, tier_count(part.tiers))),
       writer_(std::make_unique<StepWriter>(part.tapes, part.tiers, true)),
       actions_(&writer_->actions()) {
-  writer_->layers(part.layers);
-  rules_->layers(part.layers);
+  writer_->set_layers(part.layers);
+  rules_->set_layers(part.layers);
 }
 
-ChainPass ChainPass::from_the_start() const {
-  if (script_) return ChainPass(script_);
-  if (decisions_) return ChainPass(schedule_, schedule_->decisions(), part_);
-  return ChainPass(schedule_, schedule_->steps(part_.layers), part_);
+PassActions PassActions::from_the_start() const {
+  if (plan_) return PassActions(plan_);
+  if (decisions_) return PassActions(schedule_, schedule_->decisions(), part_);
+  return PassActions(schedule_, schedule_->steps(part_.layers), part_);
 }
 
 // ---- steps as they come ----
 
-// Every action is checked before it is executed.
-void ChainPass::write_ahead() {
-  writer_->forget_actions(next_);
+// Writes more actions, and checks them before they are executed.
+void PassActions::write_ahead() {
+  writer_->erase_actions(next_);
   next_ = 0;
   while (actions_->empty() && source_) {
     const std::size_t had = steps_.size();
@@ -108,51 +111,52 @@ void ChainPass::write_ahead() {
 
 // ---- decisions ----
 
-// What was decided about the state that was reached takes tier when the next layer has it as its input.
-void ChainPass::write_decision(StepWriter& writer, const Decided& decided) const {
-  if (decided.decision.give_up) writer.discard(*decided.decision.give_up, 0);
+// Writes what was decided about the state that was reached. This happens when that state is the input of the next
+// layer.
+void PassActions::write_decision(StepWriter& writer, const Decided& decided) const {
+  if (decided.decision.evict) writer.discard(*decided.decision.evict, 0);
   if (decided.decision.remember) writer.store(decided.reached, 0);
 }
 
-// The last state is the caller's, whatever was decided about it; nobody needs it here.
-void ChainPass::write_turn(StepWriter& writer, const Decided& last) const {
-  if (last.decision.give_up) writer.discard(*last.decision.give_up, 0);
-  writer.layers(part_.layers);
+// Ends forward. The last state is the caller's, whatever was decided about it.
+void PassActions::write_turn(StepWriter& writer, const Decided& last) const {
+  if (last.decision.evict) writer.discard(*last.decision.evict, 0);
+  writer.set_layers(part_.layers);
   writer.end_forward();
 }
 
-void ChainPass::prepare_forward() {
+void PassActions::prepare_forward() {
   if (next_ >= steps_at_a_time) {
-    writer_->forget_actions(next_);
+    writer_->erase_actions(next_);
     next_ = 0;
   }
   const std::size_t had = actions_->size();
   write_decision(*writer_, pending_);
-  if (pending_.decision.remember || pending_.decision.give_up) decided_.push_back(pending_);
+  if (pending_.decision.remember || pending_.decision.evict) decided_.push_back(pending_);
   writer_->advance(pending_.reached + 1);
   pending_ = {pending_.reached + 1, {}};
   rules_->execute(*actions_, had, writer_->last_gets());
 }
 
-void ChainPass::ran(Id layer, double cost) {
+void PassActions::record_run(Id layer, double cost) {
   part_.layers = std::max(part_.layers, layer + 1);
   if (costs_.empty() || costs_.back().cost != cost) costs_.push_back({layer, cost});
   costs_.back().end = layer + 1;
   pending_.decision = decisions_->reached(cost);
 }
 
-void ChainPass::turn() {
+void PassActions::turn() {
   if (!decisions_) return;
   has_turned_ = true;
   const std::size_t had = actions_->size();
   part_.layers = pending_.reached;
   write_turn(*writer_, pending_);
-  rules_->layers(part_.layers);
+  rules_->set_layers(part_.layers);
   rules_->execute(*actions_, had, writer_->last_gets());
   source_ = decisions_->backward_source();
 }
 
-void ChainPass::enter_costs(ChainForm& form) const {
+void PassActions::enter_costs(ChainForm& form) const {
   Id layer = 0;
   for (const Cost& cost : costs_) {
     for (; layer < std::min(cost.end, form.size()); ++layer) form.layers[layer].forward_cost = cost.cost;
@@ -161,9 +165,9 @@ void ChainPass::enter_costs(ChainForm& form) const {
 
 // ---- what is asked of the actions ----
 
-const Plan& ChainPass::plan(const ChainForm& form) const {
-  if (script_) return script_->plan;
-  if (!plan_) {
+const Plan& PassActions::plan(const ChainForm& form) const {
+  if (plan_) return plan_->plan;
+  if (!written_plan_) {
     StepWriter writer(part_.tapes, part_.tiers, false);
     ChainSteps steps;
     if (decisions_) {
@@ -175,25 +179,26 @@ const Plan& ChainPass::plan(const ChainForm& form) const {
       write_turn(writer, pending_);
       steps = all_steps(*decisions_->backward_source());
     } else {
-      writer.layers(part_.layers);
+      writer.set_layers(part_.layers);
       steps = all_steps(*schedule_->steps(part_.layers));
     }
     writer.write(steps, steps.size());
-    plan_ = Plan{largest_bytes, form.tiers, writer.take_actions()};
+    written_plan_ = Plan{largest_bytes, form.tiers, writer.take_actions()};
   }
-  return *plan_;
+  return *written_plan_;
 }
 
-bool ChainPass::is_last_get() const {
-  if (script_) return script_->last_get[next_ - 1];
+bool PassActions::is_last_get() const {
+  if (plan_) return plan_->last_get[next_ - 1];
   const std::span<const std::size_t> all = writer_->last_gets();
   return std::binary_search(all.begin(), all.end(), next_ - 1);
 }
 
-std::span<const Id> ChainPass::wanted_from_disk(std::size_t had, std::size_t count) const {
-  if (!script_ || had >= script_->disk_states.size()) return {};
-  const std::span<const Id> all = script_->disk_states;
-  return all.subspan(had, std::min(count, all.size() - had));
+std::span<const Id> PassActions::wanted_from_disk(std::size_t count) const {
+  if (!plan_) return {};
+  const auto next = std::ranges::lower_bound(plan_->disk_gets, next_) - plan_->disk_gets.begin();
+  const auto left = std::span(plan_->disk_states).subspan(static_cast<std::size_t>(next));
+  return left.first(std::min(count, left.size()));
 }
 
 }  // namespace reprise::internal

@@ -1,4 +1,4 @@
-#include "chain/chain_script_maker.h"
+#include "chain/pass_planner.h"
 
 #include <exception>
 
@@ -7,25 +7,23 @@
 
 namespace reprise::internal {
 
-std::shared_ptr<const ChainScript> ChainScriptMaker::plan(const Schedule& schedule, const ChainForm& form,
-                                                          const ChainPlanning& planning) {
+std::shared_ptr<const ChainPlan> PassPlanner::plan(const Schedule& schedule, const ChainForm& form,
+                                                   const ChainPlanning& planning) {
   Plan plan = schedule.watched_plan(form, planning);
   std::optional<Bytes> limit;
   if (schedule.needs_sizes()) limit = schedule.limit().value_or(plan.budget);
-  return std::make_shared<ChainScript>(form, std::move(plan), limit);
+  return std::make_shared<ChainPlan>(form, std::move(plan), limit);
 }
 
-std::shared_ptr<const ChainScript> ChainScriptMaker::make(const SchedulePointer& schedule, const ChainForm& form,
-                                                          bool once) {
-  if (!once) forget();
+std::shared_ptr<const ChainPlan> PassPlanner::make(const SchedulePointer& schedule, const ChainForm& form, bool once) {
+  if (!once) discard();
   const bool later = in_background_ && !once && schedule->needs_sizes();
-  auto script = make_now(*schedule, form, later);
+  auto made = make_now(*schedule, form, later);
   if (later) start(schedule, form);
-  return script;
+  return made;
 }
 
-std::shared_ptr<const ChainScript> ChainScriptMaker::make_now(const Schedule& schedule, const ChainForm& form,
-                                                              bool at_once) {
+std::shared_ptr<const ChainPlan> PassPlanner::make_now(const Schedule& schedule, const ChainForm& form, bool at_once) {
   cancel_.store(false, std::memory_order_relaxed);
   std::exception_ptr thrown;
   ChainPlanning planning{.cancel = &cancel_, .at_once = at_once};
@@ -39,9 +37,9 @@ std::shared_ptr<const ChainScript> ChainScriptMaker::make_now(const Schedule& sc
       cancel_.store(true, std::memory_order_relaxed);
     }
   };
-  std::shared_ptr<const ChainScript> script;
+  std::shared_ptr<const ChainPlan> made;
   try {
-    script = plan(schedule, form, planning);
+    made = plan(schedule, form, planning);
   } catch (const BadOption&) {
     if (!thrown && cancel_.load(std::memory_order_relaxed)) {
       throw ChainError("[chain] planning was cancelled before there was a plan");
@@ -49,10 +47,10 @@ std::shared_ptr<const ChainScript> ChainScriptMaker::make_now(const Schedule& sc
     if (!thrown) throw;
   }
   if (thrown) std::rethrow_exception(thrown);
-  return script;
+  return made;
 }
 
-void ChainScriptMaker::start(SchedulePointer schedule, const ChainForm& form) {
+void PassPlanner::start(SchedulePointer schedule, const ChainForm& form) {
   thread_ = std::thread([this, schedule = std::move(schedule), form] {
     try {
       made_ = plan(*schedule, form, {.cancel = &cancel_background_});
@@ -63,18 +61,18 @@ void ChainScriptMaker::start(SchedulePointer schedule, const ChainForm& form) {
   });
 }
 
-std::shared_ptr<const ChainScript> ChainScriptMaker::take() {
+std::shared_ptr<const ChainPlan> PassPlanner::take() {
   if (!done_.load(std::memory_order_acquire)) return nullptr;
   auto made = std::move(made_);
-  forget();
+  discard();
   return made;
 }
 
-void ChainScriptMaker::wait() {
+void PassPlanner::wait() {
   if (thread_.joinable()) thread_.join();
 }
 
-void ChainScriptMaker::forget() {
+void PassPlanner::discard() {
   cancel_background_.store(true, std::memory_order_relaxed);
   wait();
   made_.reset();

@@ -1,6 +1,7 @@
-// How a chain works on states whose type it does not know. No program needs to name what is declared here.
+// The interface between a chain and states whose type the chain does not know. No program needs to name what is
+// declared here.
 //
-// The caller's states and tapes are in numbered slots, and the chain speaks of them by the slot. So a state is never
+// The caller's states and tapes are in numbered slots, and the chain names them by the slot. So a state is never
 // wrapped, allocated or copied on its way through the chain.
 #pragma once
 
@@ -30,12 +31,12 @@ class REPRISE_EXPORT ChainStates {
 
   // Runs forward of the layer with this number, and puts what it makes into free slots.
   [[nodiscard]] virtual Made forward(int number, Id state, bool with_tape) = 0;
-  // True if forward works in place, so that a state that nobody needs afterwards need not be copied for it.
-  [[nodiscard]] virtual bool works_in_place() const = 0;
-  // True if forward returns a state, which can take the slot of one that nobody needs afterwards.
-  [[nodiscard]] virtual bool returns_state() const = 0;
-  // Runs forward of one of these two kinds: the state after the layer is in the slot that the state before it had. If
-  // forward returns it, there are both of them for a moment.
+  // True if forward works in place, so that a state that is not needed afterwards need not be copied before.
+  [[nodiscard]] virtual bool is_in_place() const = 0;
+  // True if forward returns a state, which can take the slot of one that is not needed afterwards.
+  [[nodiscard]] virtual bool is_by_value() const = 0;
+  // Runs forward of one of these two kinds: the state after the layer takes the slot of the state before it. If forward
+  // returns the state, there are both of them for a moment.
   [[nodiscard]] virtual Made advance(int number, Id state, bool with_tape) = 0;
   [[nodiscard]] virtual bool has_backward() const = 0;
   // Runs backward of the layer with this number. The tape is ignored if there are none.
@@ -43,14 +44,14 @@ class REPRISE_EXPORT ChainStates {
 
   [[nodiscard]] virtual Bytes bytes(Id state) const = 0;
   [[nodiscard]] virtual Bytes tape_bytes(Id tape) const = 0;
-  // The bytes of the gradient that backward is about to work on. Empty if its type does not tell.
+  // Returns the bytes of the gradient that backward is about to work on. Empty if its type has no StateTraits.
   [[nodiscard]] virtual std::optional<Bytes> gradient_bytes() const = 0;
   // Free a slot and return the bytes that it held.
   virtual Bytes drop(Id state) = 0;
   virtual Bytes drop_tape(Id tape) = 0;
   // Frees all slots.
   virtual void clear() noexcept = 0;
-  // Dropped states are held as spares, to be written again by closures that are given a state to write to, or freed.
+  // Sets whether dropped states are held as spares for closures that are given a state to write to, or are freed.
   virtual void hold_spares(bool) = 0;
   [[nodiscard]] virtual Bytes spare_bytes() const = 0;
 
@@ -59,14 +60,14 @@ class REPRISE_EXPORT ChainStates {
   // Shows a state as an array, and makes one of an array. Only for types that can be coded.
   virtual void encode(Id state, const std::function<void(const ArrayView&)>& use) const = 0;
   [[nodiscard]] virtual Id decode(Array) = 0;
-  [[nodiscard]] virtual bool codable() const = 0;
+  [[nodiscard]] virtual bool is_codable() const = 0;
   // True if equal states have equal bytes as arrays.
-  [[nodiscard]] virtual bool comparable() const = 0;
+  [[nodiscard]] virtual bool is_comparable() const = 0;
 
-  // The same of the gradient that backward works on.
+  // Do the same for the gradient that backward works on.
   virtual void encode_gradient(const std::function<void(const ArrayView&)>& use) const = 0;
   virtual void decode_gradient(Array) = 0;
-  [[nodiscard]] virtual bool gradient_codable() const = 0;
+  [[nodiscard]] virtual bool is_gradient_codable() const = 0;
 };
 
 }  // namespace reprise::internal

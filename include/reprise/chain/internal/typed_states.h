@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "reprise/chain/chain_states.h"
+#include "reprise/chain/internal/chain_states.h"
 #include "reprise/chain/state.h"
 
 namespace reprise::internal {
@@ -116,7 +116,7 @@ class TypedStates final : public ChainStates {
   using Traits = StateTraits<State>;
 
  public:
-  // One of the three ways forward is there.
+  // Only one of the three is not empty.
   struct Forward {
     typename Kinds::ByValue by_value;
     typename Kinds::InPlace in_place;
@@ -133,7 +133,7 @@ class TypedStates final : public ChainStates {
   [[nodiscard]] State take(Id state) { return states_.take(state); }
   [[nodiscard]] const State& operator[](Id state) const { return state == lent ? *lent_ : states_[state]; }
   void lend(const State& state) { lent_ = &state; }            // for the call that follows
-  void work_on(Gradient& gradient) { gradient_ = &gradient; }  // the same
+  void work_on(Gradient& gradient) { gradient_ = &gradient; }  // likewise
   // Takes back the memory of a state, for closures that write to one.
   void give_back(State&& state) { spares_.push_back(std::move(state)); }
 
@@ -149,8 +149,8 @@ class TypedStates final : public ChainStates {
     call(number, forward_.in_place ? nullptr : &(*this)[state], made, tape);
     return hold(std::move(made), tape);
   }
-  bool works_in_place() const override { return bool(forward_.in_place); }
-  bool returns_state() const override { return bool(forward_.by_value); }
+  bool is_in_place() const override { return bool(forward_.in_place); }
+  bool is_by_value() const override { return bool(forward_.by_value); }
   Made advance(int number, Id state, bool with_tape) override {
     std::optional<Tape> tape;
     if constexpr (tapes) {
@@ -224,8 +224,8 @@ class TypedStates final : public ChainStates {
     if constexpr (Codable<State>) return put(Traits::decode(std::move(array)));
     return nowhere;
   }
-  bool codable() const override { return Codable<State>; }
-  bool comparable() const override {
+  bool is_codable() const override { return Codable<State>; }
+  bool is_comparable() const override {
     if constexpr (Codable<State> && requires {
                     { Traits::comparable } -> std::convertible_to<bool>;
                   })
@@ -239,7 +239,7 @@ class TypedStates final : public ChainStates {
   void decode_gradient(Array array) override {
     if constexpr (Codable<Gradient>) *gradient_ = StateTraits<Gradient>::decode(std::move(array));
   }
-  bool gradient_codable() const override { return Codable<Gradient>; }
+  bool is_gradient_codable() const override { return Codable<Gradient>; }
 
  private:
   [[nodiscard]] Id put_tape(std::optional<Tape>& tape) { return tape ? tapes_.put(std::move(*tape)) : nowhere; }
@@ -255,7 +255,7 @@ class TypedStates final : public ChainStates {
       return forward_.by_value(number, from);
     }
   }
-  // Calls a closure that writes to a state. In place `from` is null.
+  // Calls a closure that writes to a state. `from` is null if the closure works in place.
   void call(int number, const State* from, State& to, std::optional<Tape>& tape) {
     if constexpr (tapes) {
       Tape* const wanted = tape ? &*tape : nullptr;
@@ -264,8 +264,8 @@ class TypedStates final : public ChainStates {
       from ? forward_.into(number, *from, to) : forward_.in_place(number, to);
     }
   }
-  // Returns a state to write to: a spare one if there is one, and otherwise a copy of this one. Its contents are those
-  // of this one if they matter.
+  // Returns a state to write to: a spare one if there is one, and otherwise a copy of `state`. `contents`: with the
+  // contents of `state`.
   [[nodiscard]] State copy_of(const State& state, bool contents) {
     if constexpr (Clonable<State>) {
       if (spares_.empty()) return Traits::clone(state);
