@@ -124,7 +124,7 @@ TEST_F(DeviceFaults, AKernelThatFailsIsItsOwnErrorWhereverItIs) {
 }
 
 // Nobody asks for what was evicted, so nothing of Reprise's could tell it.
-TEST_F(DeviceFaults, AKernelThatFailsIsToldToTheProgramThoughRepriseHasWaitedForTheDeviceBefore) {
+TEST_F(DeviceFaults, AKernelThatFailsIsAnErrorOfTheProgramThoughRepriseHasWaitedForTheDeviceBefore) {
   SessionOptions options = regimes_[1].second;
   ASSERT_TRUE(options.evict_everything);
   options.verify = Verify::always;

@@ -198,7 +198,7 @@ TEST_F(DeviceSession, OfTheCpuKeepsValuesOfTheDevice) {
 
 // ---- costs ---------------------------------------------------------------------------------------------------------
 
-TEST_F(DeviceSession, TakesTheCostsThatTheDeviceTells) {
+TEST_F(DeviceSession, TakesTheCostsThatTheDeviceMeasures) {
   accelerator::durations([](const accelerator::Kernel& kernel) {
     return std::chrono::nanoseconds(kernel.name.starts_with("tanh") ? milliseconds(5) : milliseconds(1));
   });

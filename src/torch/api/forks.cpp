@@ -29,13 +29,13 @@ void before() {
   OperatorTable::of_process().lock();
   Planning::of_process().lock();
   ValueTiers::of_process().lock_for_fork();
-  far::lock_for_fork();
+  device_headers::lock_for_fork();
   heap::lock_for_fork();
 }
 
 void in_parent() {
   heap::unlock_after_fork();
-  far::unlock_after_fork();
+  device_headers::unlock_after_fork();
   ValueTiers::of_process().unlock_in_parent();
   Planning::of_process().unlock();
   OperatorTable::of_process().unlock();
@@ -47,7 +47,7 @@ void in_parent() {
 
 void in_child() {
   heap::unlock_after_fork();
-  far::unlock_after_fork();
+  device_headers::unlock_after_fork();
   ValueTiers::of_process().unlock_in_child();
   Planning::of_process().renew();
   OperatorTable::of_process().unlock();

@@ -27,11 +27,11 @@ bool is_of_libtorch(const Node& node) {
   return libtorch::is_of_libtorch(node) || typeid(node) == typeid(AccumulateGrad);
 }
 
-// Where its gradient goes to; nullptr: it is another kind of node, or the program is told when that has happened.
+// Returns where its gradient goes to. Null if it is another kind of node, or has hooks that see the gradient.
 AccumulateGrad* quiet_accumulation(Node& node) {
   auto* const accumulate = dynamic_cast<AccumulateGrad*>(&node);
-  const bool told = accumulate && (!accumulate->post_hooks().empty() || accumulate->tensor_post_acc_grad_hooks());
-  return told ? nullptr : accumulate;
+  const bool has_hooks = accumulate && (!accumulate->post_hooks().empty() || accumulate->tensor_post_acc_grad_hooks());
+  return has_hooks ? nullptr : accumulate;
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ void OffloadedGradients::begin_node() {
   if (found == number_of_.end() || !gradients_[found->second].waiting.defined()) return;
   try {
     bring_back(gradients_[found->second]);
-  } catch (...) {  // a node cannot be told; the end of backward can
+  } catch (...) {  // a node cannot throw it; the end of backward can
     error_ = std::current_exception();
   }
 }
@@ -103,11 +103,11 @@ bool OffloadedGradients::put_largest(const Meter& meter) {
   at::Tensor& grad = largest->parameter.mutable_grad();
   c10::StorageImpl& storage = *libtorch::storage_of(grad);
   {
-    const Arbiter lock;
+    Arbiter lock;
     largest->copy = tier->put(grad.storage(), largest->made_on);
+    lock.unlock();
   }
   largest->copy->finish_put();
-  (void)tier->settle();
   largest->stays = !largest->copy->usable();
   if (largest->stays) {
     largest->copy.reset();

@@ -1,14 +1,14 @@
 // Gradients of parameters that wait in the tier below their device until backward is over.
 //
-// Once a gradient has been added to the `grad` of its parameter, nobody needs it before the end of backward, as a rule;
-// and at a small budget gradients are most of what is live. So when nothing can be evicted any more, the largest one
-// is taken out of its parameter and put below. It is the same tensor that the parameter gets back, with its contents,
-// before anything else is added to it, and at the end of backward; in between it has no gradient, as if backward had
-// not come so far. Nobody ever sees a tensor without its contents.
+// Once a gradient has been added to the `grad` of its parameter, it is not needed before the end of backward, as a
+// rule; and at a small budget gradients are most of what is live. So when nothing can be evicted any more, the largest
+// one is taken out of its parameter and put below. It is the same tensor that the parameter gets back, with its
+// contents, before anything else is added to it, and at the end of backward; in between it has no gradient, as if
+// backward had not got there. No code of the program ever sees a tensor without its contents.
 //
-// What anybody else has a handle on stays, and so does what hooks of the program are told of. A reference to the `grad`
-// of a parameter is no handle; so nothing is taken while code of the program's runs, but only while nodes of
-// LibTorch's own do. All of it happens on the thread of the backward run.
+// What has other handles stays, and so does what hooks of the program are called with. A reference to the `grad` of a
+// parameter is no handle; so nothing is taken while code of the program's runs, but only while nodes of LibTorch's own
+// do. All of it happens on the thread of the backward run.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,17 +27,17 @@ namespace reprise::internal {
 
 class OffloadedGradients {
  public:
-  // Those of the backward run that is under way on this thread, of the outermost if there are several; nullptr: none of
-  // them may wait.
+  // Returns those of the backward run that is under way on this thread, of the outermost if there are several. Null if
+  // none of them may wait.
   [[nodiscard]] static OffloadedGradients* of_this_thread();
 
   explicit OffloadedGradients(std::shared_ptr<const RecordingContext>);
-  // Without an error, whatever cannot be brought back.
+  // Brings them back. Without an error, whatever cannot be.
   ~OffloadedGradients();
   OffloadedGradients(const OffloadedGradients&) = delete;
   OffloadedGradients& operator=(const OffloadedGradients&) = delete;
 
-  // The node that LibTorch says is under way on this thread. None of the following is under the arbiter's lock.
+  // Called around the node that LibTorch says is under way on this thread.
   void begin_node();
   void end_node();
 
@@ -55,7 +55,7 @@ class OffloadedGradients {
     bool stays = false;                         // it could not be put below
   };
 
-  // How many bytes putting it below would free at this device; 0: it has to stay.
+  // Returns how many bytes putting it below would free at this device. Zero if it has to stay.
   [[nodiscard]] Bytes movable_bytes(const Gradient&, DeviceOrdinal) const;
   void bring_back(Gradient&);
 
@@ -63,7 +63,7 @@ class OffloadedGradients {
   std::vector<Gradient> gradients_;                                    // that something was added to, in this run
   std::unordered_map<const c10::TensorImpl*, std::size_t> number_of_;  // in these, by parameter
   std::vector<bool> of_libtorch_;  // by node that is under way, the outermost first: its code is LibTorch's own
-  std::exception_ptr error_;       // of bringing one back, where nobody could be told
+  std::exception_ptr error_;       // of bringing one back, where it could not be thrown
 };
 
 }  // namespace reprise::internal

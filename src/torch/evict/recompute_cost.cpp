@@ -1,6 +1,7 @@
 #include "torch/evict/recompute_cost.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "torch/libtorch/per_thread.h"
@@ -10,7 +11,9 @@ namespace reprise::internal {
 namespace {
 
 constexpr int longest_walk = 400;          // operators looked at for one score
-constexpr float share_of_shortly = 0.01f;  // of the pass so far
+constexpr double share_beyond_walk = 2;    // what a longer walk is taken for, of the part that was looked at
+constexpr double cost_of_call = 2;         // microseconds that a replayed operator takes beside its own
+constexpr float share_of_shortly = 0.01f;  // of the pass up to now
 
 // At a device, of what it needs and makes.
 Bytes bytes_of_operator(const Recording& r, Id op, DeviceOrdinal device) {
@@ -55,55 +58,68 @@ Bytes room_at(const Meter& meter) {
 
 }  // namespace
 
+namespace {
+
+// Of its own thread: it may be called in the middle of a replay.
+struct Scratch {
+  struct Wanted {
+    Id value;
+    bool anyway;  // recomputed, also if this value is not evicted
+  };
+
+  void begin(std::size_t operators, Id value) {
+    if (seen.size() < operators) seen.resize(operators, 0);
+    if (++stamp == 0) {
+      std::fill(seen.begin(), seen.end(), 0);
+      stamp = 1;
+    }
+    open.assign(1, {value, false});
+  }
+  // Returns true if the operator was not met before.
+  [[nodiscard]] bool meet(Id op) { return std::exchange(seen[op], stamp) != stamp; }
+
+  std::vector<std::uint32_t> seen;  // by operator: the last walk that met it
+  std::uint32_t stamp = 0;
+  std::vector<Wanted> open;
+};
+
+std::optional<double> cost_of_copy(const Values& values, Id value, const std::optional<TierTerms>& tier) {
+  if (values.packed(value)) return unpack_cost * static_cast<double>(values.bytes(value));
+  if (tier && values.below(value)) return tier->get_alone(values.bytes(value));
+  return std::nullopt;
+}
+
+}  // namespace
+
 // What was evicted and backward asks for itself, shortly after the value, is recomputed anyway, and so is all that is
 // on the way to it: gates of a recurrent cell are no part of the cost of its state. Only shortly: the states of a long
 // chain are all recomputed some time, but not for nothing.
-// Its own scratch memory: it may be called in the middle of a replay.
 double cost_of_return(const Recording& r, Id value, const std::optional<TierTerms>& tier, double enough) {
   const Recipes& recipes = r.cursor().recipes();
   const Values& values = r.values();
-  struct Wanted {
-    Id value;
-    bool anyway;
-  };
-  struct Scratch {
-    std::vector<std::uint32_t> seen;
-    std::uint32_t stamp = 0;
-    std::vector<Wanted> open;
-  };
-  auto& [seen, stamp, open] = of_thread<Scratch>();
-  if (seen.size() < recipes.operators.size()) seen.resize(recipes.operators.size(), 0);
-  if (++stamp == 0) {
-    std::fill(seen.begin(), seen.end(), 0);
-    stamp = 1;
-  }
   const float shortly = values.saved_at(value) - r.journal().now() * share_of_shortly;
+  auto& scratch = of_thread<Scratch>();
+  scratch.begin(recipes.operators.size(), value);
   double cost = 0;
   int walked = 0;
-  open.assign(1, {value, false});
-  while (!open.empty() && cost <= enough) {
-    auto [v, anyway] = open.back();
-    open.pop_back();
+  while (!scratch.open.empty() && cost <= enough) {
+    auto [v, anyway] = scratch.open.back();
+    scratch.open.pop_back();
     if (v != value && values.resident(v)) continue;
-    if (values.packed(v)) {
-      cost += unpack_cost * static_cast<double>(values.bytes(v));
-      continue;
-    }
-    if (tier && values.below(v)) {
-      cost += tier->get_alone(values.bytes(v));
+    if (const auto of_copy = cost_of_copy(values, v, tier)) {
+      cost += *of_copy;
       continue;
     }
     if (!values.recomputable(v)) return never;
     const Id op = r.cursor().info(v).maker;
-    if (seen[op] == stamp) continue;
-    seen[op] = stamp;
+    if (!scratch.meet(op)) continue;
     if (v != value && values.pending().any_of(v)) {
       anyway = values.saved_at(v) >= shortly && values.saved_at(v) <= values.saved_at(value);
     }
-    cost += (anyway ? 0 : r.journal().cost_of(op)) + 2;
-    if (++walked > longest_walk) return cost * 2;
+    cost += (anyway ? 0 : r.journal().cost_of(op)) + cost_of_call;
+    if (++walked > longest_walk) return cost * share_beyond_walk;
     for (const Reference& reference : recipes.references_of(op)) {
-      if (reference.value != no_value && reference.value != value) open.push_back({reference.value, anyway});
+      if (reference.value != no_value && reference.value != value) scratch.open.push_back({reference.value, anyway});
     }
   }
   return cost;

@@ -1,4 +1,6 @@
-// What it would cost to have an evicted value back, for the online policy. Under the arbiter's lock.
+// What it would cost to have an evicted value back, for the online policy.
+//
+// Under the arbiter's lock.
 #pragma once
 
 #include <optional>
@@ -10,12 +12,12 @@ namespace reprise::internal {
 
 inline constexpr double never = 1e30;
 
-// Microseconds of everything on the way to what is resident; or something above `enough`, if it is more than that.
+// Returns the microseconds of everything on the way to what is resident; or something above `enough`, if it is more.
 [[nodiscard]] double cost_of_return(const Recording&, Id value, const std::optional<TierTerms>&, double enough);
 
-// Whether the value may not come back where it is needed: gradients may take as much as an operator on the way to it,
-// and what is left of the budget beside the other bytes has to hold both. Larger values on the way, which are evicted
-// before it, do not count as resident.
+// Says whether the value may not come back where it is needed: gradients may take as much as an operator on the way to
+// it, and what is left of the budget beside the other bytes has to hold both. Larger values on the way, which are
+// evicted before it, do not count as resident.
 class HardToRecompute {
  public:
   HardToRecompute(const Recording&, DeviceOrdinal);

@@ -13,6 +13,8 @@
 namespace reprise::internal {
 namespace {
 
+constexpr double least_age = 50;  // microseconds of the pass: what was saved just now is no older
+
 double cost_by_tier(const Recording& r, Id value, const TierTerms& tier) {
   const Bytes bytes = r.values().bytes(value);
   return tier.get_alone(bytes) + (r.values().below(value) ? 0 : tier.put_alone(bytes));
@@ -52,7 +54,7 @@ void look_in(Recording& r, DeviceOrdinal device, Victim& best) {
       continue;
     }
     const auto bytes = static_cast<double>(values.bytes(value));
-    const double age = std::max(50.0, std::abs(static_cast<double>(r.journal().now()) - values.saved_at(value)));
+    const double age = std::max(least_age, std::abs(static_cast<double>(r.journal().now()) - values.saved_at(value)));
     const double by_cost = weight_of(VictimQueue::priority_of(c)) / (bytes * age);
     const double enough = std::max(best.score / by_cost, VictimQueue::most_in(c, values.bytes(value)));
     double cost = is_hard_to_recompute(value) ? never : cost_of_return(r, value, tier, enough);
@@ -80,7 +82,7 @@ bool evict(const Victim& victim) {
 
 }  // namespace
 
-bool evict_a_victim(const Meter& meter) {
+bool evict_cheapest(const Arbiter&, const Meter& meter) {
   Victim best;
   for (Recording* const r : Recordings::of_process().all()) {
     const DeviceOrdinal device = r->context().device_of(meter);
@@ -89,7 +91,7 @@ bool evict_a_victim(const Meter& meter) {
   return evict(best);
 }
 
-bool give_up_origins(const Meter& meter, Bytes factor) {
+bool release_origins(const Arbiter&, const Meter& meter, Bytes factor) {
   bool any = false;
   for (Recording* const r : Recordings::of_process().all()) {
     const DeviceOrdinal device = r->context().device_of(meter);
@@ -98,7 +100,7 @@ bool give_up_origins(const Meter& meter, Bytes factor) {
   return any;
 }
 
-bool evict_the_largest(const Meter& meter) {
+bool evict_largest(const Arbiter&, const Meter& meter) {
   Victim largest;
   Bytes bytes = 0;
   for (Recording* const r : Recordings::of_process().all()) {
@@ -117,7 +119,7 @@ bool evict_the_largest(const Meter& meter) {
   return evict(largest);
 }
 
-bool drop_a_packed_copy(const Meter& meter) {
+bool drop_packed_copy(const Arbiter&, const Meter& meter) {
   if (&meter != &meter::cpu()) return false;
   Recording* of = nullptr;
   Id largest = no_value;
@@ -138,12 +140,12 @@ bool drop_a_packed_copy(const Meter& meter) {
   return true;
 }
 
-bool put_away_what_cannot_be_recomputed(const Meter& meter) {
+bool offload_irreplaceable(const Meter& meter) {
   std::shared_ptr<Recording> of;
   Id largest = no_value;
   std::shared_ptr<const TierCopy> copy;
   {
-    const Arbiter lock;
+    Arbiter lock;
     for (Recording* const r : Recordings::of_process().all()) {
       const DeviceOrdinal device = r->context().device_of(meter);
       const auto tier = device == untracked ? std::nullopt : r->context().tiers(device).below;
@@ -158,16 +160,16 @@ bool put_away_what_cannot_be_recomputed(const Meter& meter) {
     }
     if (largest == no_value) return false;
     copy = of->values().put_below(largest);
+    lock.unlock();
   }
   if (copy) copy->finish_put();
-  of->context().settle_tiers();
   const Arbiter lock;
   if (copy && copy->usable()) of->values().put_away(largest);
   Arbiter::discard_all(std::move(of));
   return true;
 }
 
-bool reconsider_victims(const Meter& meter) {
+bool reconsider_victims(const Arbiter&, const Meter& meter) {
   bool any = false;
   for (Recording* const r : Recordings::of_process().all()) {
     const DeviceOrdinal device = r->context().device_of(meter);

@@ -65,7 +65,7 @@ std::optional<c10::Storage> copy_of(const Needed& needed) noexcept try {
   return std::nullopt;
 }
 
-void tell_undo(c10::ArrayRef<at::Tensor> written) {
+void note_for_undo(c10::ArrayRef<at::Tensor> written) {
   Undo* const undo = Undo::of_this_thread();
   if (!undo) return;
   for (const at::Tensor& tensor : written) undo->before_write(tensor);
@@ -98,7 +98,7 @@ c10::DispatchKeySet below(c10::DispatchKeySet keys) {
 class Seen {
  public:
   explicit Seen(Written written) : written_(std::move(written)) { save_contents(written_); }
-  ~Seen() { take_over(written_); }  // also after an error: nobody knows what was written by then
+  ~Seen() { take_over(written_); }  // also after an error: what was written by then is unknown
   Seen(const Seen&) = delete;
   Seen& operator=(const Seen&) = delete;
 
@@ -109,11 +109,11 @@ class Seen {
 void see_write(std::optional<Seen>& seen, const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
   if (!is_watched()) return;
   Written written = written_by(find_operator(op), torch::jit::last(stack, op.schema().arguments().size()));
-  tell_undo(written);
+  note_for_undo(written);
   if (is_known(written)) seen.emplace(std::move(written));
 }
 
-// Whether the operator returns what is written.
+// Returns whether the operator returns what is written.
 bool is_returned(const c10::AliasInfo& written, const c10::FunctionSchema& schema) {
   return std::any_of(schema.returns().begin(), schema.returns().end(), [&](const c10::Argument& result) {
     return result.alias_info() && result.alias_info()->beforeSets() == written.beforeSets();
@@ -164,7 +164,7 @@ template <class Operator, class... Arguments>
 at::Tensor& on_write_to(c10::DispatchKeySet keys, at::Tensor& self, Arguments... arguments) {
   std::optional<Seen> seen;
   if (is_watched()) {
-    tell_undo(self);
+    note_for_undo(self);
     if (self.has_storage() && is_known(self)) seen.emplace(Written{self});
   }
   {
@@ -240,7 +240,7 @@ Written written_by(const OperatorInfo& info, c10::ArrayRef<const c10::IValue> in
 
 void save_contents(const Written& written) {
   if (written.empty()) return;
-  tell_undo(written);
+  note_for_undo(written);
   auto all = needed_of(written);
   for (Needed& needed : all) {
     if (needed.recording->context().is_capturing())

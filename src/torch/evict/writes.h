@@ -4,8 +4,8 @@
 // counter sees no write (one through data(), or by a kernel that does not say so) goes on with the new contents,
 // exactly as it would without Reprise.
 //
-// The recorder tells of the operators that it sees. In backward operators are not recorded, but hooks and functions of
-// the user's run there too: while it is watched, every operator that writes is intercepted.
+// The recorder calls these functions for the operators that it sees. In backward operators are not recorded, but hooks
+// and functions of the user's run there too: while it is watched, every operator that writes is intercepted.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,24 +15,24 @@
 
 namespace reprise::internal::writes {
 
-// Operators of this thread that are recorded, or ignored with all they call, and run now: the recorder tells of what
-// they write.
+// Returns how many operators of this thread run now that are recorded, or ignored with all they call: the recorder sees
+// to what they write.
 [[nodiscard]] int& operators_under_way();
 
 using Written = c10::SmallVector<at::Tensor, 2>;
 
-// Which of the arguments the operator writes into, also without declaring it.
+// Returns which of the arguments the operator writes into, also without declaring it.
 [[nodiscard]] Written written_by(const OperatorInfo&, c10::ArrayRef<const c10::IValue> inputs);
 
 // Copies what recipes need of these tensors' contents, for all recordings. Without room for a copy, recipes that need
-// it say so when they are asked. Not under the arbiter's lock.
+// it say so when they are asked.
 void save_contents(const Written&);
 
-// Tells all recordings that contents of which they have no copy are gone, or about to go: what was computed from them
-// and is still there is kept from now on. Not under the arbiter's lock.
+// Marks contents of which recordings have no copy as lost: what was computed from them and is still there is kept from
+// now on.
 void lose_contents(const Written&);
 
-// Tells all recordings that the contents are other ones now. Not under the arbiter's lock.
+// Unbinds the contents in all recordings, because they are other ones now.
 void take_over(const Written&);
 
 // While it exists, and if anything is recorded anywhere, operators are watched for writes.

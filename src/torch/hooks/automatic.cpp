@@ -146,7 +146,7 @@ std::optional<Outcome> outcome() {
   }
   if (!most) return std::nullopt;
   Outcome result{most->summary, most->session.trace(), most->session.plan()};
-  // Of the step that has not ended, too: the optimizer's part may need most.
+  // Also of the step that has not ended: the optimizer's part may need most.
   const Summary now = most->session.summary();
   result.summary.peak = std::max(result.summary.peak, now.peak);
   result.summary.live = now.live;

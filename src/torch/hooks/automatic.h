@@ -16,16 +16,16 @@
 
 namespace reprise::internal::automatic {
 
-// From now on, for all threads. Only once in a process. Throws what a session would complain about, but for devices:
+// Begins, for all threads. Only once in a process. Throws what a session would complain about, but for devices:
 // libraries of theirs may not be there yet, and the first thread that is met looks for them.
 void begin(const SessionOptions& options);
 
 [[nodiscard]] bool is_on();
 
-// Autograd saves a tensor on a thread that has no step. Opens one if this has begun.
+// Opens a step if this has begun: autograd saves a tensor on a thread that has none.
 void meet_thread();
 
-// A pass has ended on this thread.
+// Ends the step, because a pass has ended on this thread.
 void end_step();
 
 // Of the session that has taken the most steps, up to the last one that has ended. But steps, traces, plans,
@@ -35,10 +35,10 @@ struct Outcome {
   std::optional<Trace> trace;
   std::optional<Plan> plan;
 };
-// None: no thread was met yet.
+// Returns what has come out until now. None if no thread was met yet.
 [[nodiscard]] std::optional<Outcome> outcome();
 
-// fork() copies only the thread that calls it: no other may be in here then. Comes before the arbiter.
+// Hold the lock in here during fork(), which copies only the thread that calls it. Comes before the arbiter.
 void lock_for_fork();
 void unlock_after_fork();
 

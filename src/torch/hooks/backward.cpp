@@ -43,7 +43,7 @@ class InBackward {
     watch_nodes(Watch::off);
     watch_operators(Watch::on);
   }
-  // Whether the pass left nothing of its own pending, see Pending::end_backward.
+  // Returns whether the pass left nothing of its own pending, see Pending::end_backward.
   [[nodiscard]] bool end() {
     if (ended_) return false;
     ended_ = true;
@@ -86,7 +86,7 @@ class WatchedEngine final : public libtorch::DelegatingEngine {
       automatic::meet_thread();
       return nullptr;
     }
-    // A forward inside of backward (a checkpoint that runs again): nobody records it, so it saves as it always does.
+    // A forward inside of backward (a checkpoint that runs again): it is not recorded, so it saves as it always does.
     if (here.recording->in_backward() && !here.operators) return nullptr;
     if (here.recording->context().is_capturing()) return nullptr;  // nor that
     return std::make_unique<SavedHook>();
@@ -109,8 +109,8 @@ WatchedEngine& watched_engine() {
 
 }  // namespace
 
-// Backward of work on an accelerator runs on this thread, too, and not on one that LibTorch has for the device: what is
-// recorded, planned and recomputed belongs to this one.
+// Backward of work on an accelerator runs on this thread as well, and not on one that LibTorch has for the device: what
+// is recorded, planned and recomputed belongs to this one.
 class OnThisThread {
  public:
   OnThisThread() : before_(c10::AutogradState::get_tls_state().get_multithreading_enabled()) {

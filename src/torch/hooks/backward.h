@@ -5,7 +5,8 @@
 
 namespace reprise::internal {
 
-// Puts an engine of ours in front of the one that is there: LibTorch's, or Python's. Called when the library is loaded.
+// Installs an engine of ours that delegates to the one that is there: LibTorch's, or Python's. Called when the library
+// is loaded.
 void install_engine();
 
 // One run of the engine on this thread, from before its first node to after its last. Our engine makes one for each;
@@ -16,7 +17,7 @@ class BackwardRun {
   ~BackwardRun();
   BackwardRun(const BackwardRun&) = delete;
   BackwardRun& operator=(const BackwardRun&) = delete;
-  // It came to its end, without an error: the pass may be over.
+  // Ends the pass if it is over: the run came to its end, without an error.
   void succeeded();
 
  private:

@@ -89,7 +89,7 @@ void Opaque::made(const std::vector<at::Tensor>& results, const std::vector<cons
 
 // ---- backward ------------------------------------------------------------------------------------------------------
 
-// What recipes read was seen by the program, and is not given away.
+// What recipes read was seen by the program, and is not the graph's to write into.
 GivenAway::GivenAway(const std::vector<at::Tensor>& tensors) {
   const Arbiter lock;
   for (Recording* const one : Recordings::of_process().all()) {

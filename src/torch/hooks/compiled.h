@@ -24,10 +24,10 @@
 
 namespace reprise::internal::compiled {
 
-// Whether this thread records. If not, compiled code runs as it always does.
+// Returns whether this thread records. If not, compiled code runs as it always does.
 [[nodiscard]] bool is_watched();
 
-// Whether a graph that is called now may run as one operator: nothing but itself is under way.
+// Returns whether a graph that is called now may run as one operator: nothing but itself is under way.
 [[nodiscard]] bool may_be_operator();
 
 // While it exists, an operator that is called is recorded although it is called inside of the function that autograd
@@ -51,7 +51,7 @@ class Graph {
   ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
-  // It has run, without an error.
+  // Looks at what it has drawn: it has run, without an error.
   void ran();
 
  private:
@@ -67,7 +67,7 @@ class Opaque {
   ~Opaque();
   Opaque(const Opaque&) = delete;
   Opaque& operator=(const Opaque&) = delete;
-  // It has made these tensors, from these storages, and they are kept, for this reason.
+  // Counts the tensors that it has made from these storages, and that are kept, for this reason.
   void made(const std::vector<at::Tensor>& results, const std::vector<const c10::StorageImpl*>& inputs,
             const char* why);
 

@@ -7,7 +7,6 @@
 #include <array>
 #include <string_view>
 
-#include "torch/evict/device_fingerprints.h"
 #include "torch/evict/offloaded_gradients.h"
 #include "torch/evict/writes.h"
 #include "torch/libtorch/clock.h"
@@ -33,7 +32,7 @@ struct OperatorContext final : at::ObserverContext, Pooled<OperatorContext, 4> {
   Id only_view_of = no_value;  // of one that leaves the contents what they are: whose they are
 };
 
-// Long enough to be worth a system call for the time that it really takes.
+// Returns true if it takes long enough to be worth a system call for the CPU time.
 bool takes_long(c10::ArrayRef<const c10::IValue> inputs) {
   constexpr std::size_t much = 64 << 10;
   return std::any_of(inputs.begin(), inputs.end(), [](const c10::IValue& input) {
@@ -42,14 +41,14 @@ bool takes_long(c10::ArrayRef<const c10::IValue> inputs) {
   });
 }
 
-// Whether the call is a part of one that is recorded already, or will be in other words.
+// Returns whether the call is a part of one that is recorded already, or will be in other words.
 bool is_recorded_otherwise(const OperatorInfo& info) {
   if (info.kind == OperatorInfo::Kind::transparent || info.kind == OperatorInfo::Kind::ignored) return true;
   // The cast and the call below it are recorded instead.
   return !(info.autocast - c10::impl::tls_local_dispatch_key_set().excluded_).empty();
 }
 
-// Whether vmap, grad and the like take the call apart: what they make of it is recorded instead.
+// Returns whether vmap, grad and the like take the call apart: what they make of it is recorded instead.
 bool is_taken_apart() {
   return c10::impl::tls_local_dispatch_key_set().included_.has(c10::DispatchKey::FuncTorchDynamicLayerFrontMode);
 }
@@ -61,7 +60,7 @@ bool is_compiled_function(const at::RecordFunction& function) {
   return name == "CompiledFunction" || name == "CompiledFunctionBackward";
 }
 
-// Whether a graph that calls it can be run again: operators of others may talk to somebody, or run functions of the
+// Returns whether a graph that calls it can be run again: operators of others may communicate, or run functions of the
 // user's.
 bool may_run_twice(const OperatorInfo& info) {
   constexpr std::array own = {
@@ -95,7 +94,7 @@ void end_node_around(Recording& r) {
   execute_after(r, r.journal().moment() - 1);
 }
 
-// The value in this tensor, if its version counter says that it is still there.
+// Returns the value in this tensor, if its version counter says that it is still there.
 Id present_value(const Recording& r, const c10::IValue& given) {
   if (!given.isTensor() || !given.toTensor().defined() || !libtorch::is_plain(given.toTensor())) return no_value;
   const Bindings& bindings = r.values().bindings();
@@ -117,7 +116,7 @@ std::unique_ptr<at::ObserverContext> before_change_of_view(const at::RecordFunct
 }
 
 // The storage still has the memory of the value if it is bound to it. Else (set_) the tensor has another storage now:
-// its version no longer tells of the value.
+// its version no longer says anything about the value.
 void after_change_of_view(const at::RecordFunction& function, Recording& r, Id value) {
   if (function.outputs().empty() || !function.outputs()[0].isTensor()) return;
   const at::Tensor& tensor = function.outputs()[0].toTensor();
@@ -128,14 +127,90 @@ void after_change_of_view(const at::RecordFunction& function, Recording& r, Id v
   if (bindings.written_unseen(value)) bindings.expect_present(value, tensor);
 }
 
-// It is not recorded, nor is what it calls, but it changes what it writes.
-std::unique_ptr<OperatorContext> ignore_with_all_it_calls(const at::RecordFunction& function,
-                                                          const OperatorInfo* info) {
-  auto context = std::make_unique<OperatorContext>();
-  if (info) context->written = writes::written_by(*info, function.inputs());
-  writes::save_contents(context->written);
-  ++writes::operators_under_way();  // last: LibTorch does not tell of the end of an operator whose start callback threw
+// What is done about a call.
+enum class Treatment {
+  skip,        // nothing: it is recorded in other words, or there is nothing to record it in
+  view_only,   // it changes what a tensor says about its storage, and leaves the contents
+  opaque,      // neither it nor what it calls is recorded, but what it writes is seen
+  write_only,  // the same, because nothing has begun yet that it could be needed for
+  record,
+};
+
+// Begins a pass if the one before is over, so only for a call that can be recorded.
+Treatment classify_in_pass(ThreadState& here) {
+  if (here.infers_device != InfersDevice::no && has_no_device(here)) {
+    here.infers_device = InfersDevice::in_the_middle;
+    return Treatment::skip;
+  }
+  begin_pass_if_over();
+  if (!here.recording) return Treatment::skip;  // a step that is not recorded has begun
+  const Recording& r = *here.recording;
+  const bool starts_nothing =
+      r.values().pending().count() == 0 && !at::GradMode::is_enabled() && !here.in_compiled_function;
+  return starts_nothing || library_scopes() > 0 || r.context().is_capturing() ? Treatment::write_only
+                                                                              : Treatment::record;
+}
+
+Treatment classify(const at::RecordFunction& function, const OperatorInfo* info, ThreadState& here) {
+  using Kind = OperatorInfo::Kind;
+  if (libtorch::is_traced()) return Treatment::opaque;
+  if (here.infers_device != InfersDevice::no) find_device(here, function.inputs());
+  if (!info) return is_compiled_function(function) ? Treatment::opaque : Treatment::skip;
+  if (is_recorded_otherwise(*info) || is_taken_apart()) {
+    return info->kind == Kind::ignored && info->writes ? Treatment::view_only : Treatment::skip;
+  }
+  return info->kind == Kind::opaque ? Treatment::opaque : classify_in_pass(here);
+}
+
+writes::Written save_what_it_writes(const at::RecordFunction& function, const OperatorInfo& info) {
+  writes::Written written = writes::written_by(info, function.inputs());
+  writes::save_contents(written);
+  return written;
+}
+
+// Last in a start callback: LibTorch does not announce the end of an operator whose start callback threw.
+std::unique_ptr<OperatorContext> enter(std::unique_ptr<OperatorContext> context) {
+  ++writes::operators_under_way();
   return context;
+}
+
+std::unique_ptr<OperatorContext> enter_opaque(const at::RecordFunction& function, const OperatorInfo* info,
+                                              ThreadState& here) {
+  auto context = std::make_unique<OperatorContext>();
+  if (info) context->written = save_what_it_writes(function, *info);
+  if (libtorch::is_traced()) {
+    context->traced = here.in_traced = true;
+  } else {
+    context->compiled_function = here.in_compiled_function = !info;
+  }
+  return enter(std::move(context));
+}
+
+std::unique_ptr<OperatorContext> enter_write(const at::RecordFunction& function, const OperatorInfo& info) {
+  if (!info.writes && !info.batch_norm) return nullptr;
+  writes::Written written = save_what_it_writes(function, info);
+  if (written.empty()) return nullptr;
+  auto context = std::make_unique<OperatorContext>();
+  context->written = std::move(written);
+  return enter(std::move(context));
+}
+
+std::unique_ptr<OperatorContext> enter_recorded(const at::RecordFunction& function, const OperatorInfo& info,
+                                                ThreadState& here) {
+  Recording& r = *here.recording;
+  if (info.writes || info.batch_norm) (void)save_what_it_writes(function, info);
+  end_node_around(r);
+  execute_before(r, r.journal().moment());
+  auto context = std::make_unique<OperatorContext>();
+  try {
+    const Arbiter lock;
+    context->call.emplace(lock, here.recording, info, function.inputs());
+  } catch (...) {  // out of memory: what is saved stays what it is, and a new pass begins
+    here.recording.reset();
+    throw;
+  }
+  if (r.journal().measuring()) context->call->start_clock(takes_long(function.inputs()));
+  return enter(std::move(context));
 }
 
 std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& function) {
@@ -146,56 +221,14 @@ std::unique_ptr<at::ObserverContext> on_operator(const at::RecordFunction& funct
   }
   if (!here.source || is_still_inside(here)) return nullptr;
   const OperatorInfo* const info = find_operator(function);
-  if (libtorch::is_traced()) {
-    auto context = ignore_with_all_it_calls(function, info);
-    context->traced = here.in_traced = true;
-    return context;
+  switch (classify(function, info, here)) {
+    case Treatment::skip: return nullptr;
+    case Treatment::view_only: return before_change_of_view(function, here);
+    case Treatment::opaque: return enter_opaque(function, info, here);
+    case Treatment::write_only: return enter_write(function, *info);
+    case Treatment::record: return enter_recorded(function, *info, here);
   }
-  if (here.infers_device != InfersDevice::no) find_device(here, function.inputs());
-  if (info ? is_recorded_otherwise(*info) || is_taken_apart() : !is_compiled_function(function)) {
-    const bool in_place = info && info->kind == OperatorInfo::Kind::ignored && info->writes;
-    return in_place ? before_change_of_view(function, here) : nullptr;
-  }
-  if (!info || info->kind == OperatorInfo::Kind::opaque) {
-    auto context = ignore_with_all_it_calls(function, info);
-    context->compiled_function = here.in_compiled_function = !info;
-    return context;
-  }
-  if (here.infers_device != InfersDevice::no && has_no_device(here)) {
-    here.infers_device = InfersDevice::in_the_middle;
-    return nullptr;
-  }
-  begin_pass_if_over();
-  if (!here.recording) return nullptr;  // a step that is not recorded has begun
-  Recording& r = *here.recording;
-  writes::Written written;
-  if (info->writes || info->batch_norm) {
-    written = writes::written_by(*info, function.inputs());
-    writes::save_contents(written);
-  }
-  const bool starts_nothing =
-      r.values().pending().count() == 0 && !at::GradMode::is_enabled() && !here.in_compiled_function;
-  if (starts_nothing || library_scopes() > 0 || r.context().is_capturing()) {
-    // not recorded, but it changes what it writes
-    if (written.empty()) return nullptr;
-    auto context = std::make_unique<OperatorContext>();
-    context->written = std::move(written);
-    ++writes::operators_under_way();
-    return context;
-  }
-  end_node_around(r);
-  execute_before(r, r.journal().moment());  // may run operators: not under the lock
-  auto context = std::make_unique<OperatorContext>();
-  try {
-    const Arbiter lock;
-    context->call.emplace(here.recording, *info, function.inputs());
-  } catch (...) {  // out of memory: what is saved stays what it is, and a new pass begins
-    here.recording.reset();
-    throw;
-  }
-  if (r.journal().measuring()) context->call->start_clock(takes_long(function.inputs()));
-  ++writes::operators_under_way();  // last, as above
-  return context;
+  return nullptr;
 }
 
 void on_operator_end(const at::RecordFunction& function, at::ObserverContext* given) {
@@ -213,12 +246,10 @@ void on_operator_end(const at::RecordFunction& function, at::ObserverContext* gi
   if (!here.recording) return;
   Recording& r = *here.recording;
   context.call->end(function);
-  read_fingerprints(r);
   execute_after(r, r.journal().moment() - 1);
 }
 
-// ---- library_scopes
-// --------------------------------------------------------------------------------------------------------
+// ---- what a library does for itself ---------------------------------------------------------------------------------
 
 struct LibraryScopeContext final : at::ObserverContext {};
 
@@ -245,7 +276,6 @@ std::unique_ptr<at::ObserverContext> on_node(const at::RecordFunction& node) {
   if (r.context().is_capturing()) return nullptr;
   const std::uint64_t name = std::hash<std::string_view>()(node.name());
   if (r.plan() && !r.plan()->expects(r.journal().moment(), name)) {
-    const Arbiter lock;
     diverge(r, "backward ran " + std::string(node.name()) + " at another device than before");
   }
   {

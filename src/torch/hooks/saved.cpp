@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "reprise/torch/errors.h"
-#include "torch/evict/device_fingerprints.h"
 #include "torch/libtorch/clock.h"
 #include "torch/libtorch/error_translation.h"
 #include "torch/memory/arbiter.h"
@@ -17,6 +16,7 @@
 #include "torch/replay/replayer.h"
 #include "torch/replay/uninitialized_bytes.h"
 #include "torch/session/thread_state.h"
+#include "torch/values/device_fingerprints.h"
 
 namespace reprise::internal {
 namespace {
@@ -60,7 +60,7 @@ void count_held(Counters& counters, const at::Tensor& tensor) {
   counters.kept("saved tensors that are not plain", "subclasses and the like are kept as they are", bytes);
 }
 
-// Whether it is a result of the node that saves it, which is the newest on this thread.
+// Returns whether it is a result of the node that saves it, which is the newest on this thread.
 bool is_output(const at::Tensor& tensor) {
   const auto* const meta = torch::autograd::impl::get_autograd_meta(tensor);
   return meta && meta->grad_fn_ && meta->grad_fn_->sequence_nr() + 1 == at::sequence_number::peek();
@@ -89,11 +89,8 @@ void SavedHook::call_pack_hook(const at::Tensor& tensor) {
   saved_.view = View(tensor);
   c10::StorageImpl* const storage = libtorch::storage_of(tensor);
   if (OperatorCall* const call = recording_->call()) return call->add_waiting(saved_, storage);
-  {
-    const Arbiter lock;
-    recording_->attach(saved_, recording_->look_up(tensor), storage);
-  }
-  read_fingerprints(*recording_);
+  const Arbiter lock;
+  recording_->attach(saved_, recording_->look_up(tensor), storage);
 }
 
 void SavedHook::hold(const at::Tensor& tensor) {
@@ -115,31 +112,29 @@ at::Tensor SavedHook::call_unpack_hook() {
   });
 }
 
+SavedHook::Asked SavedHook::ask() {
+  Recording& recording = *recording_;
+  Asked asked;
+  const Arbiter lock;
+  const Id value = asked.value = saved_.value;
+  asked.below = recording.values().below(value);
+  asked.expected = saved_.fingerprint;
+  recording.journal().go_to(recording.values().saved_at(value));
+  if (recording.in_backward()) recording.journal().needed(value);
+  // Outside of backward the program looks at the graph, and finds what it has itself.
+  asked.storage =
+      recording.in_backward() ? recording.values().storage(value) : recording.values().storage_even_if_evicted(value);
+  asked.made_on = recording.values().made_on(value);
+  if (saved_.unread) std::rethrow_exception(saved_.unread);
+  return asked;
+}
+
 at::Tensor SavedHook::unpacked() {
   saved_.check_unmoved();
   if (held_.defined()) return held_;
   saved_.original.check_attached();
   Recording& recording = *recording_;
-  c10::Storage storage;
-  Id asked = no_value;
-  Fingerprint expected;
-  std::shared_ptr<const TierCopy> below;
-  std::optional<c10::Stream> made_on;
-  std::exception_ptr unread;
-  {
-    const Arbiter lock;
-    asked = saved_.value;
-    unread = saved_.unread;
-    below = recording.values().below(asked);
-    expected = saved_.fingerprint;
-    recording.journal().go_to(recording.values().saved_at(asked));
-    if (recording.in_backward()) recording.journal().needed(asked);
-    // Outside of backward somebody looks at the graph, and finds what the program itself has.
-    storage =
-        recording.in_backward() ? recording.values().storage(asked) : recording.values().storage_even_if_evicted(asked);
-    made_on = recording.values().made_on(asked);
-  }
-  if (unread) std::rethrow_exception(unread);
+  auto [value, storage, made_on, expected, below] = ask();
   LateCosts* const late = recording.journal().late();
   if (late && (!storage || !expected.empty())) late->pause();
   const bool recomputed = !storage;
@@ -147,7 +142,7 @@ at::Tensor SavedHook::unpacked() {
     libtorch::use_here(storage, made_on);
   } else {
     const double start = wall_microseconds();
-    storage = recompute(recording, asked);
+    storage = recompute(recording, value);
     const Arbiter lock;
     recording.journal().recomputed_for(wall_microseconds() - start);
   }

@@ -8,6 +8,7 @@
 #include <torch/csrc/autograd/saved_variable_hooks.h>
 
 #include <memory>
+#include <optional>
 
 #include "torch/libtorch/pooled.h"
 #include "torch/values/recording.h"
@@ -21,7 +22,18 @@ class SavedHook final : public torch::autograd::SavedVariableHooks, public Poole
   ~SavedHook() override;
 
  private:
+  // What a recording has of the value that backward asks for.
+  struct Asked {
+    Id value = no_value;
+    c10::Storage storage;  // empty: it has to be recomputed
+    std::optional<c10::Stream> made_on;
+    Fingerprint expected;
+    std::shared_ptr<const TierCopy> below;
+  };
+
   [[nodiscard]] at::Tensor unpacked();
+  // Throws what was thrown when its fingerprint was to be read.
+  [[nodiscard]] Asked ask();
   void hold(const at::Tensor&);
   // Compares what was recomputed; it may be recomputed once more.
   void verify(c10::Storage&, const Fingerprint& expected);

@@ -7,12 +7,12 @@
 
 namespace reprise::internal {
 
-// This thread has no open step. Not under the arbiter's lock.
+// Opens a step on this thread, which has none, and closes it.
 void open_step(const std::shared_ptr<SessionState>&);
 void close_step(SessionState&) noexcept;
 
-// In the child of a fork, under the lock: steps of threads that are not there are not open, and the time of this thread
-// begins at zero.
+// Closes steps of threads that are not there, and begins the time of this thread at zero. In the child of a fork, under
+// the lock.
 void keep_step_of_this_thread();
 
 }  // namespace reprise::internal

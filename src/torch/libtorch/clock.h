@@ -3,9 +3,9 @@
 
 namespace reprise::internal {
 
-// CPU time of this thread in microseconds. A system call.
+// Returns the CPU time of this thread in microseconds. A system call.
 [[nodiscard]] double thread_microseconds();
-// Time in microseconds, for what is so short that it is hardly ever interrupted. No system call.
+// Returns a time in microseconds, for what is so short that it is hardly ever interrupted. No system call.
 [[nodiscard]] double wall_microseconds();
 
 }  // namespace reprise::internal

@@ -11,7 +11,7 @@
 namespace reprise::internal {
 
 // Called with a SessionError in flight, on the thread that has it and without a lock of ours. Throws another error
-// instead, or returns, and the error stays what it is. nullptr: nobody asks for another form.
+// instead, or returns, and the error stays what it is. nullptr: no other form is asked for.
 using ErrorTranslation = void (*)();
 void set_error_translation(ErrorTranslation);
 // Does what was set, unless the error stays inside.
@@ -25,10 +25,10 @@ struct BudgetAdvice {
   const char* elsewhere;
 };
 void set_budget_advice(const BudgetAdvice*);
-// Null: nobody has set one.
+// Returns the advice. Null if none was set.
 [[nodiscard]] const BudgetAdvice* budget_advice();
 
-// While it exists, errors of this thread stay what they are: somebody of ours may catch them.
+// While it exists, errors of this thread stay what they are: code of ours may catch them.
 class NoErrorTranslation {
  public:
   NoErrorTranslation();

@@ -27,7 +27,7 @@
 namespace reprise::internal::libtorch {
 namespace {
 
-// Operators of our own, in the middle of anything: nobody sees them, and they are not changed.
+// Operators of our own, in the middle of anything: no watcher sees them, and they are not changed.
 class Unseen {
  public:
   Unseen()
@@ -254,7 +254,7 @@ std::uint64_t fingerprint(const RandomState& given) {
   }
   const auto& state = std::get<CpuRandomState>(given);
   const at::mt19937_data_pod engine = state.engine.data();
-  // One by one: what lies between members is nobody's.
+  // One by one: what lies between members is of none.
   const std::array<double, 6> rest{static_cast<double>(engine.left_), static_cast<double>(engine.next_),
                                    state.next_float ? 1.0 : 0.0,      state.next_float.value_or(0.0f),
                                    state.next_double ? 1.0 : 0.0,     state.next_double.value_or(0.0)};

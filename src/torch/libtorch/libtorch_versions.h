@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-// Whether LibTorch is of this version or a later one.
+// Returns whether LibTorch is of this version or a later one.
 #define REPRISE_LIBTORCH_FROM(major, minor) \
   (TORCH_VERSION_MAJOR > (major) || (TORCH_VERSION_MAJOR == (major) && TORCH_VERSION_MINOR >= (minor)))
 
@@ -46,7 +46,7 @@ template <class Node, class... Arguments>
 }
 #endif
 
-// An engine that stands in front of another one, which goes on doing all the work: behaviours of an engine of another
+// An engine that delegates to another one, which goes on doing all the work: behaviours of an engine of another
 // language (Python's: the interpreter's lock, functions and hooks that are not C++, anomaly mode, errors) stay what
 // they are. Without another one it is LibTorch's own.
 class DelegatingEngine : public torch::autograd::Engine {
@@ -104,15 +104,15 @@ class DelegatingHooks : public torch::autograd::SavedVariableHooks {
   const std::unique_ptr<SavedVariableHooks> behind_;
 };
 
-// An allocator of a kind of accelerators that stands in front of another one, which has the memory. Earlier versions
-// than 2.13 have the same by other names, or not at all, and nobody has tried it there: then there is never one below.
+// An allocator of a kind of accelerators that delegates to another one, which has the memory. Earlier versions than
+// 2.13 have the same by other names, or not at all, and it was not tried there: then there is never one below.
 #if REPRISE_LIBTORCH_FROM(2, 13)
 class DelegatingAllocator : public c10::DeviceAllocator {
  public:
   using Below = c10::DeviceAllocator;
-  // The one there is now; nullptr: none that another one could stand in front of.
+  // Returns the one there is now. Null if another one cannot delegate to it.
   [[nodiscard]] static Below* below_of(c10::DeviceType type) { return dynamic_cast<Below*>(c10::GetAllocator(type)); }
-  // Whether it has handed out any memory of the device.
+  // Returns whether it has handed out any memory of the device.
   [[nodiscard]] static bool is_in_use(Below& one, c10::DeviceIndex device) {
     return one.initialized() && one.getDeviceStats(device).allocated_bytes[all].current > 0;
   }
@@ -133,12 +133,12 @@ class DelegatingAllocator : public c10::DeviceAllocator {
   void copy_data(void* to, const void* from, std::size_t bytes) const override { below_.copy_data(to, from, bytes); }
 
  protected:
-  // The memory is used on this stream, too.
+  // Notes that the memory is used on this stream as well.
   virtual void use_on(const c10::DataPtr&, c10::Stream) = 0;
 
   [[nodiscard]] Below& below() { return below_; }
-  void tell_below(const c10::DataPtr& memory, c10::Stream stream) { below_.recordStream(memory, stream); }
-  // What it has handed out; and what was freed, but may be in use on another stream.
+  void record_below(const c10::DataPtr& memory, c10::Stream stream) { below_.recordStream(memory, stream); }
+  // Returns what it has handed out; and what was freed, but may be in use on another stream.
   [[nodiscard]] std::int64_t handed_out(c10::DeviceIndex device) {
     return below_.getDeviceStats(device).allocated_bytes[all].current;
   }
@@ -165,7 +165,7 @@ class DelegatingAllocator : public c10::Allocator {
  protected:
   virtual void use_on(const c10::DataPtr&, c10::Stream) = 0;
   [[nodiscard]] Below& below() { return below_; }
-  void tell_below(const c10::DataPtr&, c10::Stream) {}
+  void record_below(const c10::DataPtr&, c10::Stream) {}
   [[nodiscard]] std::int64_t handed_out(c10::DeviceIndex) { return 0; }
   [[nodiscard]] std::int64_t waiting(c10::DeviceIndex) { return 0; }
 
@@ -174,12 +174,12 @@ class DelegatingAllocator : public c10::Allocator {
 };
 #endif
 
-// LibTorch's class of allocators for CUDA gets functions with almost every version, and one that stands in front of
-// another (device_cuda) has to pass on all of them: it is there for the versions whose functions it knows.
+// LibTorch's class of allocators for CUDA gets functions with almost every version, and one that delegates to another
+// (device_cuda) has to pass on all of them: it is there for the versions whose functions it knows.
 #define REPRISE_CUDA_ALLOCATOR_IS_KNOWN (REPRISE_LIBTORCH_FROM(2, 13) && !REPRISE_LIBTORCH_FROM(2, 16))
 #define REPRISE_CUDA_ALLOCATOR_ANNOTATES REPRISE_LIBTORCH_FROM(2, 14)
 
-// Whether what is given to this stream does not run now, but becomes a part of a graph.
+// Returns whether what is given to this stream does not run now, but becomes a part of a graph.
 [[nodiscard]] inline bool is_capturing(const c10::Stream& stream) {
 #if REPRISE_LIBTORCH_FROM(2, 13)
   return c10::impl::VirtualGuardImpl(stream.device_type()).isStreamCapturing(stream);
@@ -195,7 +195,7 @@ inline constexpr auto anomaly_detection = "torch.autograd.set_detect_anomaly(Tru
 inline constexpr auto anomaly_detection = "torch.autograd.set_detect_anomaly(True)";
 #endif
 
-// What it calls there the node that made the tensor.
+// Returns what it calls there the node that made the tensor.
 [[nodiscard]] inline std::string name_of(const torch::autograd::Node& node) {
 #if REPRISE_LIBTORCH_FROM(2, 13)
   return node.forward_op_name();
@@ -204,7 +204,7 @@ inline constexpr auto anomaly_detection = "torch.autograd.set_detect_anomaly(Tru
 #endif
 }
 
-// Where the kernel for this key, which is there, was registered: the file and the line, and more.
+// Returns where the kernel for this key, which is there, was registered: the file and the line, and more.
 [[nodiscard]] inline std::string registration_of_kernel(const c10::OperatorHandle& handle, c10::DispatchKey key) {
 #if REPRISE_LIBTORCH_FROM(2, 9)
   return handle.getComputedKernelForDispatchKey(key).debug();

@@ -7,7 +7,7 @@
 namespace reprise::internal {
 
 // The one of this thread. It ends with the thread; who asks after that gets another one, which is never freed. `Tag`
-// tells apart objects of the same type.
+// distinguishes objects of the same type.
 template <class T, class Tag = T>
 T& of_thread() {
   struct Slot {

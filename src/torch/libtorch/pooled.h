@@ -9,7 +9,7 @@
 
 namespace reprise::internal {
 
-// A base of T, which nothing else derives from. `most`: so many are kept by each thread.
+// A base of T, which nothing else derives from. `most`: how many each thread keeps.
 template <class T, std::size_t most>
 class Pooled {
  public:

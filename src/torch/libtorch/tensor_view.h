@@ -16,7 +16,7 @@ struct View {
   explicit View(const at::Tensor&);
   [[nodiscard]] c10::IntArrayRef sizes() const { return {dims.data(), dims.size() / 2}; }
   [[nodiscard]] c10::IntArrayRef strides() const { return {dims.data() + dims.size() / 2, dims.size() / 2}; }
-  // Whether the tensor lies in its storage in this way.
+  // Returns whether the tensor lies in its storage in this way.
   [[nodiscard]] bool matches(const at::Tensor& tensor) const {
     const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
     const c10::IntArrayRef sizes = impl.sizes(), strides = impl.strides();
@@ -28,7 +28,7 @@ struct View {
     }
     return true;
   }
-  // A tensor over the storage, without a dispatcher call.
+  // Returns a tensor over the storage, without a dispatcher call.
   [[nodiscard]] at::Tensor of(c10::Storage) const;
   bool operator==(const View& other) const {
     return offset == other.offset && dtype == other.dtype && device == other.device && dims == other.dims;

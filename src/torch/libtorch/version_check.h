@@ -9,9 +9,9 @@
 
 namespace reprise::internal {
 
-// What the library says of itself: "2.13.0".
+// Returns what the library says of itself: "2.13.0".
 [[nodiscard]] std::string running_libtorch();
-// What its headers said when this was compiled.
+// Returns what its headers said when this was compiled.
 [[nodiscard]] std::string compiled_libtorch();
 
 [[nodiscard]] bool runs_as_compiled();

@@ -23,8 +23,26 @@ void Arbiter::wait_with(void (*wait)(Mutex&)) {
   wait_for_ = wait;
 }
 
-void Arbiter::put_aside(std::shared_ptr<void> things) {
-  outermost_->discarded_more_.push_back(std::move(things));
+void Arbiter::unlock() {
+  if (!taken_) return;
+  release();
+  if (const std::exception_ptr first = run(after_)) std::rethrow_exception(first);
+}
+
+std::exception_ptr Arbiter::run(c10::ArrayRef<Left> all) noexcept {
+  std::exception_ptr first;
+  for (const Left& work : all) {
+    try {
+      work.run(work.what);
+    } catch (...) {
+      if (!first) first = std::current_exception();
+    }
+  }
+  return first;
+}
+
+void Arbiter::drop(void* storage) {
+  (void)c10::intrusive_ptr<c10::StorageImpl>::reclaim(static_cast<c10::StorageImpl*>(storage));
 }
 
 void Arbiter::expect_free([[maybe_unused]] const char* before_what) {

@@ -161,8 +161,8 @@ Block* Arena::merged(Block* block) {
   return before;
 }
 
-// A taken block of at least so many bytes, of an empty one and its cached neighbours, where it puts the most cached
-// bytes to use: each of them alone is too small. Its state is that of what a cut will leave over.
+// Returns a taken block of at least this many bytes, of an empty one and its cached neighbours, where it puts the most
+// cached bytes to use: each of them alone is too small. Its state is that of what a cut will leave over.
 Block* Arena::made_of_empty(std::size_t bytes) {
   Block* best = nullptr;
   std::size_t best_used = 0;
@@ -222,7 +222,7 @@ const Arena::Region& Arena::region_of(std::uintptr_t address) const {
                        [=](const Region& region) { return region.first <= address && address < region.end; });
 }
 
-// So many bytes of a cached block, or all of it, become empty.
+// Makes this many bytes of a cached block empty, or all of it.
 void Arena::drop(Block* block, std::size_t bytes) {
   taken(block);
   const std::size_t enough = up(bytes, page_) + page_;  // to have that many bytes in whole pages

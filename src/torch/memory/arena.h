@@ -59,17 +59,17 @@ class Arena {
   [[nodiscard]] Block* allocate(std::size_t bytes, Bytes cache);
   void release(Block*);
 
-  // Freed bytes go back to the system, longest freed first, until no more than `cache` are resident.
+  // Returns freed bytes to the system, longest freed first, until no more than `cache` are resident.
   void shrink(Bytes cache);
 
-  // The system may take the pages of freed blocks if it needs memory; until then they stay cached. Looks at this many
+  // Lets the system take the pages of freed blocks if it needs memory; until then they stay cached. Looks at this many
   // bytes of addresses from `from` on, and returns where to go on; 0: that was all.
   std::uintptr_t offer(std::uintptr_t from, std::size_t bytes);
 
   [[nodiscard]] Bytes cached() const { return cached_bytes_; }
-  // Blocks that were freed so far.
+  // Returns the number of blocks that were freed since the start.
   [[nodiscard]] std::uint64_t freed() const { return clock_; }
-  // Whether the system moves pages; if not, they go back and fresh ones are taken.
+  // Returns whether the system moves pages; if not, they go back and fresh ones are taken.
   [[nodiscard]] bool moves() const { return moves_; }
 
  private:

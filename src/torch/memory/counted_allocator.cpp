@@ -47,7 +47,7 @@ std::size_t CountedAllocator::count_devices(c10::DeviceType type) {
 
 void CountedAllocator::expect_to_be_asked() const {
   if (!is_installed()) refuse(type_, "its allocator does not let another one stand in front of it");
-  if (!far::find(libtorch::new_bytes(1, type_).storage().data_ptr())) {
+  if (!device_headers::find(libtorch::new_bytes(1, type_).storage().data_ptr())) {
     refuse(type_, "its tensors are not allocated by the allocator that LibTorch has for it");
   }
 }
@@ -83,7 +83,7 @@ void CountedAllocator::find_unit() {
 }
 
 c10::DeleterFnPtr CountedAllocator::raw_deleter() const {
-  return far::deleter();
+  return device_headers::deleter();
 }
 
 // ---- allocating ----------------------------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ c10::DataPtr CountedAllocator::allocate(std::size_t n, AskBelow ask) {
       if (beyond <= 0 || of_device.charge(beyond)) {
         if (beyond < 0) of_device.freed(-beyond);
         of_device.allocated(now + beyond);
-        far::adopt(given.memory, bytes, rest + beyond, of_device);
+        device_headers::adopt(given.memory, bytes, rest + beyond, of_device);
         return std::move(given.memory);
       }
       given.memory.clear();
@@ -119,10 +119,10 @@ c10::DataPtr CountedAllocator::allocate(std::size_t n, AskBelow ask) {
 }
 
 // What is waiting comes back only when the allocator below is asked for something, or empties its cache; the latter
-// waits for the device, which nobody may while a graph is captured.
+// waits for the device, which is not allowed while a graph is captured.
 Bytes CountedAllocator::reserve(c10::DeviceIndex device, Bytes bytes) {
   DeviceMeter& of_device = meter(device);
-  settle(device);
+  update_waiting(device);
   Bytes now = 0;
   try {
     const NoErrorTranslation inside;
@@ -130,7 +130,7 @@ Bytes CountedAllocator::reserve(c10::DeviceIndex device, Bytes bytes) {
   } catch (const BudgetError&) {
     if (of_device.waiting() == 0 || libtorch::is_capturing(c10::Device(type_, device))) throw;
     emptyCache({0, 0});
-    settle(device);
+    update_waiting(device);
     now = of_device.reserve(bytes);
   }
   if (now != 0) return now;
@@ -161,10 +161,10 @@ CountedAllocator::Given CountedAllocator::from_below(c10::DeviceIndex device, As
   }
 }
 
-void CountedAllocator::settle(c10::DeviceIndex device) {
+void CountedAllocator::update_waiting(c10::DeviceIndex device) {
   DeviceMeter& of_device = meter(device);
   const Bytes were_waiting = of_device.waiting();
-  if (were_waiting > 0) of_device.settle(were_waiting, waiting(device));
+  if (were_waiting > 0) of_device.update_waiting(were_waiting, waiting(device));
 }
 
 // ---- besides -------------------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ void CountedAllocator::look_for_uncounted(c10::DeviceIndex device) {
   if (uncounted.times == times) uncounted.more = more;
 }
 
-void CountedAllocator::count_uncounted(c10::DeviceIndex device) {
+void CountedAllocator::count_uncounted(const Arbiter&, c10::DeviceIndex device) {
   Uncounted& uncounted = uncounted_[static_cast<std::size_t>(device)];
   const Bytes now = std::max<Bytes>(0, uncounted.counted + std::exchange(uncounted.more, 0));
   meter(device).add_uncounted(now - std::exchange(uncounted.counted, now));
@@ -192,9 +192,9 @@ void CountedAllocator::count_uncounted(c10::DeviceIndex device) {
 }
 
 void CountedAllocator::use_on(const c10::DataPtr& memory, c10::Stream stream) {
-  if (meter::Header* const header = far::find(memory)) far::mark_shared(*header);
-  const far::AsGiven given(memory);
-  tell_below(given.memory(), stream);
+  if (meter::Header* const header = device_headers::find(memory)) device_headers::mark_shared(*header);
+  const device_headers::AsGiven given(memory);
+  record_below(given.memory(), stream);
 }
 
 }  // namespace reprise::internal

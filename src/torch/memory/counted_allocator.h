@@ -18,33 +18,33 @@
 #include <vector>
 
 #include "torch/libtorch/libtorch_versions.h"
+#include "torch/memory/arbiter.h"
 #include "torch/memory/device_headers.h"
 
 namespace reprise::internal {
 
 class CountedAllocator : public libtorch::DelegatingAllocator {
  public:
-  // The present one; nullptr: none that another one could stand in front of.
+  // Returns the present one. Null if another one cannot delegate to it.
   static Below* find_below(c10::DeviceType);
-  // Stands in front of the present one, for the rest of the process. Throws BadOption if that cannot be.
+  // Installs one that delegates to the present one, for the rest of the process. Throws BadOption if that cannot be.
   static CountedAllocator& install(c10::DeviceType);
-  // How many devices of this kind there are; none: throws BadOption.
+  // Returns how many devices of this kind there are. Throws BadOption if there is none.
   [[nodiscard]] static std::size_t count_devices(c10::DeviceType);
   // Throws BadOption: devices of this kind cannot be counted.
   [[noreturn]] static void refuse(c10::DeviceType, const std::string& why);
 
   [[nodiscard]] DeviceMeter& meter(c10::DeviceIndex device) { return meters_[static_cast<std::size_t>(device)]; }
   [[nodiscard]] std::size_t devices() const { return meters_.size(); }
-  // Whether LibTorch asks this one now.
+  // Returns whether LibTorch asks this one now.
   [[nodiscard]] virtual bool is_installed() const { return c10::GetAllocator(type_) == this; }
-  // The first step of a device begins, and the last one has ended. Under the arbiter's lock.
-  virtual void begin_steps() {}
-  virtual void end_steps() {}
-  // Bytes that were handed out before this allocator was there, or by passing it. To see how many, the allocator below
-  // is asked, which has a lock of its own: not under the arbiter's lock. Under that one, what was seen counts, until
-  // the next time.
+  // Called when the first step of a device begins, and when the last one has ended.
+  virtual void begin_steps(const Arbiter&) {}
+  virtual void end_steps(const Arbiter&) {}
+  // Look for bytes that were handed out before this allocator was there, or by passing it: the allocator below is
+  // asked, which has a lock of its own. Count what was seen, until the next time.
   void look_for_uncounted(c10::DeviceIndex);
-  void count_uncounted(c10::DeviceIndex);
+  void count_uncounted(const Arbiter&, c10::DeviceIndex);
 
   c10::DataPtr allocate(std::size_t) override;
   c10::DeleterFnPtr raw_deleter() const override;
@@ -58,11 +58,11 @@ class CountedAllocator : public libtorch::DelegatingAllocator {
   using AskBelow = c10::function_ref<Given()>;
 
   CountedAllocator(Below&, c10::DeviceType, std::size_t devices);
-  // Memory of the current device for which the allocator below is asked in this way.
+  // Returns memory of the current device for which the allocator below is asked in this way.
   [[nodiscard]] c10::DataPtr allocate(std::size_t, AskBelow);
   void use_on(const c10::DataPtr&, c10::Stream) override;
 
-  // Before it is asked for anything: in which units the allocator below counts.
+  // Finds out in which units the allocator below counts. Before it is asked for anything.
   void find_unit();
   // Throws BadOption unless the tensors of this kind of accelerators are counted now.
   void expect_to_be_asked() const;
@@ -70,10 +70,10 @@ class CountedAllocator : public libtorch::DelegatingAllocator {
  private:
   [[nodiscard]] Bytes reserve(c10::DeviceIndex, Bytes);
   [[nodiscard]] Given from_below(c10::DeviceIndex, AskBelow, Bytes);
-  void settle(c10::DeviceIndex);
+  void update_waiting(c10::DeviceIndex);
 
   struct Uncounted {
-    Bytes counted = 0;        // so far
+    Bytes counted = 0;        // until now
     Bytes more = 0;           // were seen since
     std::uint64_t times = 0;  // that they were counted
   };

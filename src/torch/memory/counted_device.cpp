@@ -50,16 +50,16 @@ void CountedDevice::look() const {
   if (allocator_) allocator_->look_for_uncounted(device_.index());
 }
 
-void CountedDevice::begin() const {
+void CountedDevice::begin(const Arbiter& lock) const {
   if (allocator_) {
-    allocator_->count_uncounted(device_.index());
-    allocator_->begin_steps();
+    allocator_->count_uncounted(lock, device_.index());
+    allocator_->begin_steps(lock);
   }
   meter_.mark_peak();
 }
 
-void CountedDevice::end() const {
-  if (allocator_) allocator_->end_steps();
+void CountedDevice::end(const Arbiter& lock) const {
+  if (allocator_) allocator_->end_steps(lock);
 }
 
 bool CountedDevice::captures_here() const {

@@ -1,5 +1,5 @@
 // CountedDevices: the devices whose bytes are counted and limited. The CPU is one from the start, an accelerator from
-// the moment that somebody asks for it.
+// the moment that a session asks for it.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -16,7 +16,7 @@ namespace reprise::internal {
 
 class CountedDevice {
  public:
-  // `allocator`: of an accelerator; nullptr: it is the CPU.
+  // Makes one whose bytes the meter counts. `allocator`: of an accelerator; null: it is the CPU.
   CountedDevice(c10::Device, Meter&, CountedAllocator* allocator);
   CountedDevice(const CountedDevice&) = delete;
   CountedDevice& operator=(const CountedDevice&) = delete;
@@ -27,20 +27,18 @@ class CountedDevice {
   [[nodiscard]] Meter& meter() const { return meter_; }
   [[nodiscard]] bool has(const c10::StorageImpl&) const;
 
-  // Whether LibTorch asks our allocator there; another library may have put its own in front.
+  // Returns whether LibTorch asks our allocator there; another library may have installed its own.
   [[nodiscard]] bool is_installed() const;
-  // See Meter::limit, and on the CPU meter::limit.
+  // Limits its bytes: see Meter::limit, and on the CPU meter::limit.
   void limit(Bytes limit, Bytes reserve) const;
-  // A step is about to begin: asks the allocator of an accelerator what was allocated before anybody counted. Not under
-  // the arbiter's lock.
+  // Asks the allocator of an accelerator what was allocated before it was counted. A step is about to begin.
   void look() const;
-  // It begins, and no other one is open here: peaks begin anew, and what was seen counts, too. Under the arbiter's
-  // lock.
-  void begin() const;
-  // The last open step here has ended. Under the arbiter's lock.
-  void end() const;
-  // Whether what this thread gives to the device becomes a part of a graph. Then nothing is recorded, and nothing can
-  // be replayed.
+  // Begins peaks anew, and counts what was seen as well. The step begins, and no other one is open here.
+  void begin(const Arbiter&) const;
+  // Called when the last open step here has ended.
+  void end(const Arbiter&) const;
+  // Returns whether what this thread gives to the device becomes a part of a graph. Then nothing is recorded, and
+  // nothing can be replayed.
   [[nodiscard]] bool is_capturing() const { return !is_cpu() && captures_here(); }
 
  private:
@@ -51,7 +49,7 @@ class CountedDevice {
   CountedAllocator* const allocator_;
 };
 
-// The accelerators that there may be tensors on: their allocator has handed out memory, or does not say.
+// Returns the accelerators that there may be tensors on: their allocator has handed out memory, or does not say.
 [[nodiscard]] std::vector<c10::Device> accelerators_in_use();
 
 // Throws BadOption if LibTorch knows no device of this name at present.
@@ -64,8 +62,8 @@ class CountedDevices {
   [[nodiscard]] static CountedDevices& of_process();
 
   [[nodiscard]] const CountedDevice& cpu() const { return cpu_; }
-  // By the name that LibTorch gives the device, as "cuda:0"; without a number, the current one. Empty: the CPU. From
-  // then on its bytes are counted. Throws BadOption if they cannot be. Not under the arbiter's lock.
+  // Returns the device by the name that LibTorch gives it, as "cuda:0"; without a number, the current one. Empty: the
+  // CPU. From then on its bytes are counted. Throws BadOption if they cannot be.
   [[nodiscard]] const CountedDevice& at(const std::string& device);
 
  private:

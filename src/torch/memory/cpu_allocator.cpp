@@ -70,7 +70,7 @@ class Allocator final : public c10::Allocator {
   c10::DataPtr allocate(std::size_t n) override {
     if (n == 0) return {nullptr, nullptr, &free_memory, c10::Device(c10::DeviceType::CPU)};
     if (n > static_cast<std::size_t>(largest_bytes)) [[unlikely]]
-      no_memory("a size nobody has", static_cast<Bytes>(n));
+      no_memory("an impossible size", static_cast<Bytes>(n));
     const std::uint64_t birth = cpu_meter.begin_allocation();
     const Bytes bytes = counted(n);
     const Bytes now = cpu_meter.reserve(bytes);
@@ -127,7 +127,7 @@ void free_memory(void* data) {
 }
 
 Header* header_of_device_memory(const c10::DataPtr& pointer) {
-  return far::find(pointer);
+  return device_headers::find(pointer);
 }
 
 bool is_on_device(const Header& header) {
@@ -135,7 +135,7 @@ bool is_on_device(const Header& header) {
 }
 
 c10::Storage take(Header& header, std::size_t bytes) {
-  if (is_on_device(header)) return far::take(header, bytes);
+  if (is_on_device(header)) return device_headers::take(header, bytes);
   void* const data = &header + 1;
   untrack(header);
   return {c10::Storage::use_byte_size_t(), bytes,

@@ -41,7 +41,7 @@ class DelegatingCudaAllocator final : public cca::CUDAAllocator {
   // ---- memory ----
   c10::DataPtr allocate(size_t) override;
   c10::DataPtr allocateWithAddress(size_t, void*) override;
-  c10::DeleterFnPtr raw_deleter() const override { return far::deleter(); }
+  c10::DeleterFnPtr raw_deleter() const override { return device_headers::deleter(); }
   void* raw_alloc(size_t n) override { return allocate(n).release_context(); }
   void* raw_alloc_with_stream(size_t, cudaStream_t) override;
   void raw_delete(void*) override;
@@ -162,11 +162,12 @@ class CountedCuda final : public CountedAllocator {
     return asked_.load() == &front_ && c10::GetAllocator(c10::DeviceType::CUDA) == &front_;
   }
 
-  void begin_steps() override;
-  void end_steps() override;
+  void begin_steps(const Arbiter&) override;
+  void end_steps(const Arbiter&) override;
 
   // A block of more than a MiB that is larger than what is wanted, by no more than that, is not split and counts as a
-  // whole: the statistics of the allocator below tell. What other threads allocate at that moment may be taken for it.
+  // whole: the statistics of the allocator below say so. What other threads allocate at that moment may be taken for
+  // it.
   [[nodiscard]] c10::DataPtr allocate_with_rest(size_t n, c10::function_ref<c10::DataPtr()> ask) {
     constexpr size_t most_rest = 1 << 20;
     if (n <= most_rest) return allocate(n, [&] { return Given{ask()}; });
@@ -212,7 +213,7 @@ void* DelegatingCudaAllocator::raw_alloc_with_stream(size_t n, cudaStream_t stre
 }
 
 void DelegatingCudaAllocator::raw_delete(void* address) {
-  if (far::find(address)) return far::deleter()(address);
+  if (device_headers::find(address)) return device_headers::deleter()(address);
   below_.raw_delete(address);
 }
 
@@ -233,13 +234,13 @@ std::pair<size_t, size_t> DelegatingCudaAllocator::getMemoryInfo(DeviceIndex d) 
 cca::CheckpointDelta DelegatingCudaAllocator::setCheckpointPoolState(DeviceIndex d,
                                                                      std::shared_ptr<cca::AllocatorState> state) {
   cca::CheckpointDelta delta = below_.setCheckpointPoolState(d, std::move(state));
-  for (void* const address : delta.ptrs_freed) far::lose(address);
+  for (void* const address : delta.ptrs_freed) device_headers::lose(address);
   return delta;
 }
 
 // ---- steps ---------------------------------------------------------------------------------------------------------
 
-void CountedCuda::begin_steps() {
+void CountedCuda::begin_steps(const Arbiter&) {
   if (open_++ > 0) return;
   at::Context& context = at::globalContext();
   deterministic_before_ = context.deterministicCuDNN();
@@ -248,7 +249,7 @@ void CountedCuda::begin_steps() {
   context.setBenchmarkCuDNN(false);
 }
 
-void CountedCuda::end_steps() {
+void CountedCuda::end_steps(const Arbiter&) {
   if (--open_ > 0) return;
   at::globalContext().setDeterministicCuDNN(deterministic_before_);
   at::globalContext().setBenchmarkCuDNN(benchmark_before_);

@@ -7,9 +7,9 @@
 
 namespace reprise::internal {
 
-// Stands in front of the present allocator, for the rest of the process. While steps are open, convolutions are
-// deterministic and cuDNN tries none out: other algorithms give other bits, and need other memory. Throws BadOption if
-// that cannot be: it says whether this Reprise, this program or this machine has no CUDA.
+// Installs one that delegates to the present allocator, for the rest of the process. While steps are open, convolutions
+// are deterministic and cuDNN tries none out: other algorithms give other bits, and need other memory. Throws BadOption
+// if that cannot be: it says whether this Reprise, this program or this machine has no CUDA.
 [[nodiscard]] CountedAllocator& install_on_cuda();
 
 }  // namespace reprise::internal

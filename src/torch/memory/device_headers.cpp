@@ -8,13 +8,13 @@
 
 namespace reprise::internal {
 
-void DeviceMeter::settle(Bytes were_waiting, Bytes still_waiting) {
+void DeviceMeter::update_waiting(Bytes were_waiting, Bytes still_waiting) {
   const Bytes back = were_waiting - still_waiting;
   if (back <= 0) return;
   if (waiting_.compare_exchange_strong(were_waiting, still_waiting, std::memory_order_relaxed)) freed(back);
 }
 
-namespace far {
+namespace device_headers {
 namespace {
 
 struct Block : meter::Header {
@@ -150,5 +150,5 @@ void unlock_after_fork() {
   table().unlock();
 }
 
-}  // namespace far
+}  // namespace device_headers
 }  // namespace reprise::internal

@@ -1,5 +1,5 @@
-// Far memory: that of accelerators, which the host can neither read nor write. It has headers as all memory that is
-// counted (meter.h), but they are in a table, by address.
+// Headers of device memory: that of accelerators, which the host can neither read nor write. It has headers as all
+// memory that is counted (meter.h), but they are in a table, by address.
 #pragma once
 
 #include <c10/core/Allocator.h>
@@ -21,26 +21,28 @@ class DeviceMeter : public Meter {
 
   [[nodiscard]] Bytes waiting() const { return waiting_.load(std::memory_order_relaxed); }
   void add_waiting(Bytes bytes) { waiting_.fetch_add(bytes, std::memory_order_relaxed); }
-  // Of so many that were waiting, no more than these are. Without effect if their number has changed since.
-  void settle(Bytes were_waiting, Bytes still_waiting);
+  // Lowers the bytes that wait, if they are still as many as they were. Without effect if their number has changed
+  // since.
+  void update_waiting(Bytes were_waiting, Bytes still_waiting);
 
-  // Bytes that nobody has reserved, and that are there; negative: some of them are not any more.
+  // Counts bytes that are there although they were not reserved; negative: some of them are not any more.
   void add_uncounted(Bytes bytes) { freed(-bytes); }
 
  private:
   std::atomic<Bytes> waiting_{0};
 };
 
-namespace far {
+namespace device_headers {
 
 // Gives memory of an accelerator's allocator a header. Its deleter is ours from then on; its context has to be its
-// address, and stays it. `rest`: so many bytes more are counted for it, and have no use.
+// address, and stays it. `rest`: bytes that are counted for it as well, and have no use.
 void adopt(c10::DataPtr&, Bytes, Bytes rest, DeviceMeter&);
 [[nodiscard]] c10::DeleterFnPtr deleter();
-// nullptr: it has none.
+// Returns its header. Null if it has none.
 [[nodiscard]] meter::Header* find(const c10::DataPtr&);
 [[nodiscard]] meter::Header* find(void* address);
-// Its allocator has taken the memory back without asking the deleter, who will not be asked any more.
+// Removes the header of memory that its allocator has taken back without asking the deleter, which will not be asked
+// any more.
 void lose(void* address);
 
 // See meter::take.
@@ -58,12 +60,12 @@ class AsGiven {
  private:
   c10::DataPtr memory_;
 };
-// Kernels of another stream may use the memory from now on.
+// Notes that kernels of another stream may use the memory from now on.
 void mark_shared(meter::Header&);
 
-// fork() copies only the thread that calls it: no other may be in the table then.
+// Hold the lock of the table during fork(), which copies only the thread that calls it.
 void lock_for_fork();
 void unlock_after_fork();
 
-}  // namespace far
+}  // namespace device_headers
 }  // namespace reprise::internal

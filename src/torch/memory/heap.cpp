@@ -87,7 +87,7 @@ void give_back() {
 
 void offer(const std::atomic<bool>& stop) {
   if (arena() == nullptr) return;
-  constexpr std::size_t at_once = 16 << 20;  // nobody waits long for the lock
+  constexpr std::size_t at_once = 16 << 20;  // so the lock is never waited for long
   for (std::uintptr_t from = 0; !stop;) {
     const std::lock_guard lock(mutex);
     from = arena()->offer(from, at_once);

@@ -1,7 +1,7 @@
 // The heap: the memory behind the meter.
 //
-// Small requests are malloc's. Large ones go to the arena (arena.h) from the moment somebody asks to keep memory: then
-// what is freed stays resident and serves later requests, as far as the caller says it can afford that.
+// Small requests are malloc's. Large ones go to the arena (arena.h) from the moment that a session asks to keep memory:
+// then what is freed stays resident and serves later requests, as much as the caller says it can afford.
 #pragma once
 
 #include <atomic>
@@ -30,37 +30,37 @@ inline constexpr std::size_t large = 16 << 10;
 [[nodiscard]] Piece allocate(std::size_t bytes, Bytes cache);
 void release(const Piece&);
 
-// From now on there is an arena. Until then everything is malloc's, as if this file were not there; in a build with the
-// address sanitizer it stays so, and what is used after it was freed is seen.
+// Makes the arena. Until then everything is malloc's, as if this file were not there; in a build with the address
+// sanitizer it stays so, and what is used after it was freed is seen.
 void keep();
 [[nodiscard]] bool keeping();
 
-// Freed memory that is still resident in the arena goes back to the system, longest freed first, until `cache` is left.
+// Returns freed memory that is still resident in the arena to the system, longest freed first, until `cache` is left.
 void shrink(Bytes cache);
-// All of it goes back, and malloc's.
+// Returns all of it, and that of malloc.
 void give_back();
 
-// The system may take freed memory of the arena if it needs some; until then it stays as it is. Takes a tenth of a
+// Lets the system take freed memory of the arena if it needs some; until then it stays as it is. Takes a tenth of a
 // second for each GiB, unless it is stopped.
 void offer(const std::atomic<bool>& stop);
 
-// Freed memory that is still resident in the arena.
+// Returns how much freed memory is still resident in the arena.
 [[nodiscard]] Bytes cached();
-// Pieces of the arena that were freed so far.
+// Returns how many pieces of the arena were freed since the start.
 [[nodiscard]] std::uint64_t freed();
-// All that is resident in this process, as the system sees it.
+// Returns all that is resident in this process, as the system sees it.
 [[nodiscard]] Bytes resident();
 
-// From now on all large requests are served with pages that they share (shared_pages.h), and nothing is kept that is
+// Serves all large requests from now on with pages that they share (shared_pages.h), and nothing is kept that is
 // written into them. For a process in which a step is only measured, and never undone. Throws Error.
 void share_pages();
-// Whether pieces of this thread that are not larger have pages of their own all the same.
+// Gives pieces of this thread that are not larger pages of their own all the same.
 void own_pages_up_to(std::size_t bytes);
 [[nodiscard]] bool is_shared(const void* memory);
 // Gives such a piece pages of its own, with zeros. Without effect on others.
 void clear(void* memory);
 
-// fork() copies only the thread that calls it: no other may be in the arena then.
+// Hold the lock of the arena during fork(), which copies only the thread that calls it.
 void lock_for_fork();
 void unlock_after_fork();
 

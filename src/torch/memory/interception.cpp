@@ -25,7 +25,7 @@ class ReplacingIsMeant final : c10::WarningHandler {
 
 }  // namespace
 
-// Told of every operator that there is and will be, under the dispatcher's lock: nothing can be registered there.
+// Called for every operator that there is and will be, under the dispatcher's lock: nothing can be registered there.
 class Interception::Listener final : public c10::OpRegistrationListener {
  public:
   explicit Listener(Interception& interception) : interception_(interception) {}
@@ -34,7 +34,7 @@ class Interception::Listener final : public c10::OpRegistrationListener {
     interception_.brought_.push_back(op);
     interception_.any_brought_.store(true, std::memory_order_release);
   }
-  // Nobody has looked at it yet, and it may be gone the moment this returns.
+  // It was not looked at yet, and it may be gone the moment this returns.
   void onOperatorDeregistered(const c10::OperatorHandle& op) override {
     const std::scoped_lock lock(interception_.brought_mutex_);
     std::erase(interception_.brought_, op);

@@ -26,9 +26,9 @@ class Interception {
   Interception(c10::DispatchKey, KernelFor kernel_for);
 
   // Sees to all operators, and later to those that libraries have brought since the last time. Cheap if there are none.
-  // Any thread; not under the arbiter, because the dispatcher has a lock of its own.
+  // Any thread. The dispatcher has a lock of its own.
   void update();
-  // The same, if the LibTorch that runs is the one that this was compiled for; else nothing of it is touched.
+  // Does the same if the LibTorch that runs is the one that this was compiled for; else nothing of it is touched.
   bool install();
 
   // fork() copies only the thread that calls it: no other may be registering then, with the dispatcher's lock. Comes
@@ -38,7 +38,7 @@ class Interception {
 
  private:
   class Listener;
-  // One that nobody has looked at, if there is any.
+  // Takes one that was not looked at yet, if there is any.
   [[nodiscard]] std::optional<c10::OperatorHandle> take_brought();
 
   const c10::DispatchKey key_;

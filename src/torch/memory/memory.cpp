@@ -17,7 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The number that the text starts with, spaces aside. None: there is none ("max"), or it is larger than any memory.
+// Returns the number that the text starts with, after spaces. None if there is none ("max"), or it is larger than any
+// memory.
 std::optional<Bytes> number_in(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
   Bytes number = 0;

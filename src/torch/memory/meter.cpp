@@ -79,7 +79,7 @@ bool Meter::press_further(Bytes bytes) {
   const Bytes before = live();
   try {
     (void)press(*this, ceiling() - before + bytes);
-  } catch (const std::exception&) {  // not so many, but perhaps some
+  } catch (const std::exception&) {  // not all of them, but perhaps some
   }
   return live() < before;
 }

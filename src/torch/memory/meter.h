@@ -7,7 +7,7 @@
 // free, never run an operator. When it cannot, the request fails before the first byte over.
 //
 // An allocation may carry a tag: the value it holds, and of which recording. When it dies, the on_free callback is
-// told. `tracked` bytes are those of tagged allocations that a plan accounts for; live minus tracked are the other
+// called. `tracked` bytes are those of tagged allocations that a plan accounts for; live minus tracked are the other
 // bytes.
 #pragma once
 
@@ -36,7 +36,7 @@ namespace meter {
 
 inline constexpr Bytes unlimited = INT64_MAX;
 
-// Whose bytes these are. Zero: nobody's. Written under the arbiter's lock, read by the on_free callback.
+// Whose bytes these are. Zero: of no recording. Written under the arbiter's lock, read by the on_free callback.
 struct Tag {
   std::uint32_t recording = 0;
   Id value = 0;
@@ -58,12 +58,12 @@ static_assert(sizeof(Header) == 64);
 // Called on the allocating thread with the bytes that it wants of a device. Frees what it can; true: try again, false:
 // nothing left. It may throw instead, and the allocation fails with that.
 using Pressure = bool (*)(Meter&, Bytes wanted);
-// Called on the thread that frees tagged memory, before it is freed. True: it is not freed, somebody has taken it. Must
-// not throw.
+// Called on the thread that frees tagged memory, before it is freed. True: it is not freed, but taken over. Must not
+// throw.
 using OnFree = bool (*)(Header&);
-// Of all devices. Returns the former ones.
+// Sets those of all devices. Returns the former ones.
 std::pair<Pressure, OnFree> callbacks(Pressure, OnFree);
-// Asks the on_free callback, if the memory is tagged.
+// Asks the on_free callback, if the memory is tagged. Returns whether it has taken the memory over.
 [[nodiscard]] bool is_adopted(Header&);
 
 }  // namespace meter
@@ -85,13 +85,13 @@ class Meter {
   void track(meter::Header&);  // no effect if it is already
   void untrack(meter::Header&);
 
-  // The most that was live since the last mark; sets the mark to now.
+  // Returns the most that was live since the last mark; mark_peak() sets the mark to now.
   [[nodiscard]] Bytes peak() const { return counters_.peak.load(relaxed); }
   void mark_peak() { counters_.peak.store(live(), relaxed); }
 
-  // The largest of the other bytes since the last call, now included.
+  // Returns the largest of the other bytes since the last call, now included.
   [[nodiscard]] Bytes take_other_peak();
-  // As if so many had been seen since.
+  // Raises the recorded peak of other bytes to at least `bytes`.
   void raise_other_peak(Bytes bytes) { raise(counters_.other_peak, bytes); }
 
   // ---- limiting ----
@@ -99,11 +99,11 @@ class Meter {
   // that would fail otherwise.
   void limit(Bytes limit, Bytes reserve);
   [[nodiscard]] Bytes limit() const { return settings_.limit.load(relaxed); }
-  // What tensors may have of it: the limit without the reserve.
+  // Returns what tensors may have of it: the limit without the reserve.
   [[nodiscard]] Bytes ceiling() const { return settings_.ceiling.load(relaxed); }
 
-  // Bytes of our own that count but are not tensors (packed values). Never presses, may use the reserve; false: no
-  // room.
+  // Reserves bytes of our own that count but are not tensors (packed values). Never presses, may use the reserve;
+  // false: no room.
   [[nodiscard]] bool charge(Bytes);
   void discharge(Bytes bytes) { counters_.live.fetch_sub(bytes, relaxed); }
 
@@ -122,15 +122,15 @@ class Meter {
       return now;
     return press_and_reserve(bytes);
   }
-  // They fit, but there is no memory for them in one piece: presses for as many beyond all that fits. False: nothing
-  // went.
+  // Presses for as many bytes beyond all that fits: they fit, but there is no memory for them in one piece. False:
+  // nothing went.
   [[nodiscard]] bool press_further(Bytes bytes);
-  // They are allocated: `live_now` is what reserving them returned.
+  // Counts bytes that are allocated: `live_now` is what reserving them returned.
   void allocated(Bytes live_now) {
     raise(counters_.peak, live_now);
     raise(counters_.other_peak, live_now - tracked());
   }
-  // This memory is about to be freed; and its bytes are free, after everything else: another thread may take them the
+  // Counts memory that is about to be freed; and its bytes, after everything else: another thread may take them the
   // moment they are.
   void begin_freeing(const meter::Header& header) {
     if (header.tracked) counters_.tracked.fetch_sub(header.bytes, relaxed);
@@ -145,7 +145,7 @@ class Meter {
  private:
   static constexpr auto relaxed = std::memory_order_relaxed;
 
-  // What every allocation writes, apart from what it only reads: a thread that allocates takes the first line away from
+  // What every allocation writes, apart from what it only reads: a thread that allocates invalidates the first line of
   // the others, never the second.
   struct alignas(64) Counters {
     std::atomic<Bytes> live{0}, tracked{0}, peak{0}, other_peak{0};
@@ -162,7 +162,7 @@ class Meter {
     while (bytes > before && !highest.compare_exchange_weak(before, bytes, relaxed)) {
     }
   }
-  // Zero: they do not fit.
+  // Returns the live bytes with these. Zero if they do not fit.
   Bytes reserve_within(Bytes bytes, Bytes most) {
     Bytes before = live();
     do {
@@ -190,9 +190,9 @@ inline void untrack(Header& header) {
 void free_memory(void* data);
 [[nodiscard]] Header* header_of_device_memory(const c10::DataPtr&);
 
-// The header of a storage's memory; nullptr if it came from elsewhere (from_blob, another allocator) or is empty.
+// Returns the header of a storage's memory. Null if it came from elsewhere (from_blob, another allocator) or is empty.
 [[nodiscard]] inline Header* header_of(const c10::StorageImpl& storage) {
-  // Nothing is changed. The other accessors throw for storages whose data nobody may touch.
+  // Nothing is changed. The other accessors throw for storages whose data must not be touched.
   const c10::DataPtr& pointer = const_cast<c10::StorageImpl&>(storage)._mutable_data_ptr_no_checks();
   void* const data = pointer.get_context();
   if (data == nullptr) return nullptr;
@@ -201,21 +201,21 @@ void free_memory(void* data);
   return storage.device_type() == c10::DeviceType::CPU ? nullptr : header_of_device_memory(pointer);
 }
 
-// Whether the memory is not the CPU's: the header is not in front of it, and its contents cannot be read.
+// Returns whether the memory is not the CPU's: the header is not in front of it, and its contents cannot be read.
 [[nodiscard]] bool is_on_device(const Header&);
-// What there is room for behind the header, or without.
+// Returns what there is room for behind the header, or without.
 [[nodiscard]] inline std::size_t bytes_of_contents(const Header& header) {
   return static_cast<std::size_t>(header.bytes) - (is_on_device(header) ? 0 : sizeof(Header));
 }
 
-// A storage of its own for memory that is about to be freed: for the on_free callback.
+// Returns a storage of its own for memory that is about to be freed: for the on_free callback.
 [[nodiscard]] c10::Storage take(Header&, std::size_t bytes);
 
 // ---- the CPU -------------------------------------------------------------------------------------------------------
 
 [[nodiscard]] Meter& cpu();
 
-// What an allocation of n bytes counts: the header, and n rounded up to 64.
+// Returns what an allocation of n bytes counts: the header, and n rounded up to 64.
 [[nodiscard]] constexpr Bytes counted(std::size_t n) {
   return n == 0 ? 0 : static_cast<Bytes>((n + 63) & ~std::size_t{63}) + 64;
 }
@@ -255,8 +255,8 @@ inline void fail_after(std::int64_t allocations) {
   return cpu().allocations();
 }
 
-// Freed memory goes back to the system, too, as far as the process would have more resident than the limit, and a
-// sixty-fourth part, for tensors.
+// Limits all of it. Freed memory goes back to the system as well, if the process would have more resident than the
+// limit, and a sixty-fourth part, for tensors.
 void limit(Bytes limit, Bytes reserve = 0);
 [[nodiscard]] inline Bytes limit() {
   return cpu().limit();
@@ -265,18 +265,18 @@ void limit(Bytes limit, Bytes reserve = 0);
   return cpu().ceiling();
 }
 
-// Whether LibTorch asks this allocator now; another library may have put its own in front.
+// Returns whether LibTorch asks this allocator now; another library may have installed its own.
 [[nodiscard]] bool is_installed();
 
-// Heap behaviour while sessions exist: freed memory is kept and reused, without page faults (heap.h). Limits of
-// sessions that are gone are evicted.
+// Keeps and reuses freed memory, without page faults (heap.h), because there are sessions. Limits of sessions that are
+// gone are dropped.
 void keep_heap();
 // Keeps freed memory whatever the limit, so that steps under one and steps without can be compared.
 void keep_all_pages();
 // Gives freed memory back to the system, all of it, or what is resident beyond this limit.
 void give_back();
 void shrink(Bytes limit);
-// Resident bytes of this process, as the system sees them.
+// Returns the resident bytes of this process, as the system sees them.
 [[nodiscard]] Bytes resident();
 
 // While it exists, memory that this thread allocates has this byte everywhere, so that uninitialized elements show.

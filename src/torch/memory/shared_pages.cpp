@@ -28,7 +28,7 @@ SharedPages::SharedPages(std::size_t window)
 }
 
 void* SharedPages::allocate(std::size_t bytes) {
-  // One page more than asked for: fast kernels read a little beyond the end, where a heap has something, too.
+  // One page more than asked for: fast kernels read a little beyond the end, where a heap has something as well.
   const std::size_t whole = page_ + rounded_up(bytes - own, page_) + page_;
   std::byte* const start = map(whole);
   if (!start) return nullptr;
@@ -52,7 +52,7 @@ bool SharedPages::clear(void* piece) {
   return place.cleared;
 }
 
-// Addresses first, which nobody counts as memory; then one page of its own, and the window.
+// Addresses first, which do not count as memory; then one page of its own, and the window.
 std::byte* SharedPages::map(std::size_t bytes) {
   void* const reserved = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) return nullptr;

@@ -19,14 +19,14 @@ class SharedPages {
   // The bytes in front, for a header, that are a piece's own; behind them it begins with a page.
   static constexpr std::size_t own = 64;
 
-  // A piece of this many bytes, its own ones included. Null: the system has no addresses left.
+  // Returns a piece of this many bytes, its own ones included. Null if the system has no addresses left.
   [[nodiscard]] void* allocate(std::size_t bytes);
   void release(void* piece);
 
   [[nodiscard]] bool has(const void* piece) const { return places_.contains(piece); }
 
-  // From now on the piece has pages of its own, which are zero and take no memory until they are written. Without
-  // effect the second time. False: the system refuses.
+  // Gives the piece pages of its own, which are zero and take no memory until they are written. Without effect the
+  // second time. False: the system refuses.
   bool clear(void* piece);
 
  private:

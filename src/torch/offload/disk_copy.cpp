@@ -17,6 +17,7 @@ DiskCopy::DiskCopy(std::shared_ptr<ValueDisk> disk, c10::Storage storage)
     : disk_(std::move(disk)), transfer_(disk_->begin_put(std::move(storage))) {}
 
 std::shared_ptr<const TierCopy> ValueDisk::put(c10::Storage storage, const std::optional<c10::Stream>&) {
+  Arbiter::after([disk = shared_from_this()] { (void)disk->settle(); });
   return DiskCopy::of(shared_from_this(), std::move(storage));
 }
 
@@ -46,8 +47,11 @@ bool DiskCopy::fetched() const {
 
 void DiskCopy::finish_put() const {
   Arbiter::expect_free("a value is written to disk");
-  ValueDisk::Lock lock(disk_->mutex_);
-  if (transfer_->unwritten()) disk_->finish_writing(*transfer_, lock);
+  {
+    ValueDisk::Lock lock(disk_->mutex_);
+    if (transfer_->unwritten()) disk_->finish_writing(*transfer_, lock);
+  }
+  (void)disk_->settle();
 }
 
 void DiskCopy::fetch() const {

@@ -15,6 +15,7 @@ std::shared_ptr<const TierCopy> HostMemory::put(c10::Storage storage, const std:
     const std::lock_guard lock(mutex_);
     unfinished_.push_back(transfer);
   }
+  Arbiter::after([host = shared_from_this()] { (void)host->settle(); });
   return std::make_shared<HostCopy>(shared_from_this(), std::move(transfer));
 }
 
@@ -23,6 +24,7 @@ HostCopy::~HostCopy() {
     const std::lock_guard lock(host_->mutex_);
     host_->leave(std::move(transfer_));
   }
+  host_->free_later();
   if (host_.use_count() == 1) Arbiter::discard_all(std::move(host_));
 }
 
@@ -37,8 +39,11 @@ bool HostCopy::fetched() const {
 }
 
 void HostCopy::give_up_fetched() const {
-  const std::lock_guard lock(host_->mutex_);
-  host_->give_up_fetched(*transfer_);
+  {
+    const std::lock_guard lock(host_->mutex_);
+    host_->give_up_fetched(*transfer_);
+  }
+  host_->free_later();
 }
 
 }  // namespace reprise::internal

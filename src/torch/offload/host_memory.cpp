@@ -211,6 +211,14 @@ bool HostMemory::free_given_up() {
   return !given_up.empty();
 }
 
+void HostMemory::free_later() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (given_up_.empty()) return;
+  }
+  Arbiter::after([host = shared_from_this()] { (void)host->free_given_up(); });
+}
+
 // Their bytes are here for as long as the device copies them.
 void HostMemory::free_what_left() {
   std::vector<Transfer> left, busy;

@@ -129,6 +129,8 @@ class HostMemory final : public ValueTier, public std::enable_shared_from_this<H
   // ---- what settles, without the lock ----
   [[nodiscard]] bool begin_and_finish_puts();
   [[nodiscard]] bool free_given_up();
+  // The same when the arbiter's lock is free; with or without that one.
+  void free_later();
   void free_what_left();
   void learn();
 

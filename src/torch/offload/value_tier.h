@@ -2,7 +2,8 @@
 // below that of an accelerator. Copies of values go there and come back beside the computation.
 //
 // A put is begun under the arbiter's lock, where nothing waits for files or devices: what it takes beside that is done
-// by a thread of the tier, or by whoever has let go of the lock (`settle`).
+// by a thread of the tier, or when the lock is free: a tier leaves `settle` to Arbiter::after wherever there is more to
+// do.
 #pragma once
 
 #include <c10/core/Storage.h>

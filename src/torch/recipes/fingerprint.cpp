@@ -80,9 +80,9 @@ Fingerprint fingerprint(const c10::Storage& storage, const View& view) {
   const auto sizes = view.sizes();
   if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return {};
   const Walk walk = walk_of(view);
-  const bool far = storage.device_type() != c10::DeviceType::CPU;
-  const std::vector<std::byte> copy = far ? libtorch::on_host(storage) : std::vector<std::byte>();
-  const auto* const base = (far ? copy.data() : static_cast<const std::byte*>(storage.data())) + walk.offset;
+  const bool on_device = storage.device_type() != c10::DeviceType::CPU;
+  const std::vector<std::byte> copy = on_device ? libtorch::on_host(storage) : std::vector<std::byte>();
+  const auto* const base = (on_device ? copy.data() : static_cast<const std::byte*>(storage.data())) + walk.offset;
   if (walk.sizes.empty() && walk.run <= fingerprint_block) return {XXH3_64bits(base, walk.run)};
   Blocks blocks;
   std::vector<std::int64_t> index(walk.sizes.size(), 0);

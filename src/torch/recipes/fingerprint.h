@@ -13,12 +13,13 @@ inline constexpr std::size_t fingerprint_block = 64 << 10;
 
 using Fingerprint = std::vector<std::uint64_t>;
 
-// Of contents on an accelerator: copies them to the host, and waits for that. Not under a lock of ours then.
+// Takes that of contents in this view. Of those on an accelerator: copies them to the host, and waits for that, so not
+// under a lock of ours.
 [[nodiscard]] Fingerprint fingerprint(const c10::Storage&, const View&);
-// Of these bytes, all of them.
+// Takes that of these bytes, all of them.
 [[nodiscard]] Fingerprint fingerprint(const void* data, std::size_t bytes);
 
-// The blocks in which two fingerprints of the same view differ.
+// Returns the blocks in which two fingerprints of the same view differ.
 [[nodiscard]] std::vector<std::size_t> differences(const Fingerprint&, const Fingerprint&);
 
 }  // namespace reprise::internal

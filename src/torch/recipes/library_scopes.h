@@ -6,10 +6,10 @@
 
 namespace reprise::internal {
 
-// How many are open on this thread, one inside the other.
+// Returns how many are open on this thread, one inside the other.
 [[nodiscard]] int& library_scopes();
 
-// Whether a scope of this name (torch.profiler.record_function) is one.
+// Returns whether a scope of this name (torch.profiler.record_function) is one.
 [[nodiscard]] bool is_library_scope(std::string_view scope);
 
 }  // namespace reprise::internal

@@ -44,17 +44,17 @@ struct Observations {
   std::vector<std::optional<PackedForm>> forms;  // by value: how it packs
   std::vector<Id> watched;                       // values the program may still hold
 
-  // An event of this name begins.
+  // Adds an event of this name, which begins.
   void add_event(const char* name, std::uint64_t hash);
-  // Of the event that is this moment; empty: it is none.
+  // Returns the name of the event that is this moment. Empty if it is none.
   [[nodiscard]] std::string_view event_name(Id moment) const;
 
-  // What was seen before this moment, as if it had just been seen.
+  // Returns what was seen before this moment, as if it had just been seen.
   [[nodiscard]] Observations before(Id moment) const;
 
-  // Nothing will be added: takes no more memory than it needs.
+  // Frees memory that it does not need, because nothing will be added.
   void shrink();
-  // What it takes in memory, about.
+  // Returns about what it takes in memory.
   [[nodiscard]] Bytes bytes() const;
 };
 

@@ -1,5 +1,6 @@
 #include "torch/recipes/operator_table.h"
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -30,7 +31,7 @@ bool is_factory_with_arguments(std::string_view name) {
 }
 
 // What LibTorch's documentation of torch.use_deterministic_algorithms names for CUDA, among operators of forward: their
-// kernels add in an order that nobody knows.
+// kernels add in an order that varies.
 bool adds_in_any_order(std::string_view name) {
   static const auto& names = *new std::set<std::string_view>{"aten::scatter_add",
                                                              "aten::scatter_add_",
@@ -71,7 +72,7 @@ bool leaves_contents_undefined(std::string_view name) {
          name.starts_with("aten::_resize_output") || name == "aten::set_" || name == "aten::set";
 }
 
-// Talks to other processes, or prepares it: what it gives may never be asked for again.
+// Returns whether it communicates with other processes, or prepares it: what it gives may never be asked for again.
 bool communicates(std::string_view name) {
   return name.starts_with("c10d::") || name.starts_with("_c10d_functional") || name.starts_with("c10d_functional") ||
          name.starts_with("fsdp::") || name.starts_with("symm_mem::");
@@ -122,6 +123,54 @@ void find_uninitialized(OperatorInfo& info) {
   for (const int argument : parts->arguments) info.access[argument] = Access::write;
 }
 
+Access access_of(const c10::Argument& argument, const std::string& name) {
+  // Those of process groups write without declaring it, into everything that they do not call an input.
+  const bool undeclared = name.starts_with("c10d::") && mentions(argument.type(), "Tensor") &&
+                          argument.name().find("input") == std::string::npos;
+  if (undeclared) return Access::write;
+  if (!argument.alias_info() || !argument.alias_info()->isWrite()) return Access::read;
+  const bool noise = name.starts_with("aten::rrelu_with_noise") && argument.name() == "noise";
+  return argument.is_out() || overwrites_itself(name) || noise ? Access::overwrite : Access::write;
+}
+
+void find_accesses(OperatorInfo& info, const std::string& name) {
+  int index = 0;
+  for (const c10::Argument& argument : info.handle.schema().arguments()) {
+    info.access.push_back(access_of(argument, name));
+    info.writes |= info.access.back() != Access::read;
+    if (mentions(argument.type(), "Generator")) info.generator_argument = index;
+    ++index;
+  }
+}
+
+bool takes_tensor(const c10::FunctionSchema& schema) {
+  const auto& arguments = schema.arguments();
+  return std::any_of(arguments.begin(), arguments.end(),
+                     [](const c10::Argument& argument) { return mentions(argument.type(), "Tensor"); });
+}
+
+// Returns true if a result may have contents of its own, and not only those of an argument.
+bool makes_contents(const c10::FunctionSchema& schema) {
+  const auto& results = schema.returns();
+  return std::any_of(results.begin(), results.end(), [](const c10::Argument& result) {
+    return mentions(result.type(), "Tensor") && result.alias_info() == nullptr;
+  });
+}
+
+// One that only exists above the kernels (an operator of the user's that is registered for autograd alone) cannot be
+// replayed below autograd, but what it calls can.
+OperatorInfo::Kind kind_of(const OperatorInfo& info, const std::string& name) {
+  using Kind = OperatorInfo::Kind;
+  const c10::OperatorHandle& handle = info.handle;
+  const bool composed = handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+  if (composed || libtorch::kernels_of(handle).empty()) return Kind::transparent;
+  if (communicates(name)) return Kind::opaque;
+  if ((!takes_tensor(handle.schema()) && !info.random) || is_factory_with_arguments(name)) return Kind::opaque;
+  const bool makes_nothing = !info.writes && !makes_contents(handle.schema());
+  return makes_nothing || leaves_contents_undefined(name) || changes_only_the_view(handle) ? Kind::ignored
+                                                                                           : Kind::recorded;
+}
+
 }  // namespace
 
 OperatorInfo::OperatorInfo(c10::OperatorHandle operator_handle) : handle(std::move(operator_handle)) {
@@ -132,53 +181,14 @@ OperatorInfo::OperatorInfo(c10::OperatorHandle operator_handle) : handle(std::mo
   for (const c10::DispatchKey key : c10::autocast_dispatch_keyset) {
     if (handle.hasKernelForDispatchKey(key)) autocast = autocast.add(key);
   }
-  random = handle.hasTag(at::Tag::nondeterministic_seeded);
-
-  bool takes_tensor = false;
-  int index = 0;
-  for (const c10::Argument& argument : schema.arguments()) {
-    Access how = Access::read;
-    // Those of process groups write without declaring it, into everything that they do not call an input.
-    const bool undeclared = base.starts_with("c10d::") && mentions(argument.type(), "Tensor") &&
-                            argument.name().find("input") == std::string::npos;
-    if (undeclared) {
-      how = Access::write;
-    } else if (argument.alias_info() && argument.alias_info()->isWrite()) {
-      const bool noise = base.starts_with("aten::rrelu_with_noise") && argument.name() == "noise";
-      how = argument.is_out() || overwrites_itself(base) || noise ? Access::overwrite : Access::write;
-    }
-    writes |= how != Access::read;
-    access.push_back(how);
-    if (mentions(argument.type(), "Generator")) generator_argument = index;
-    takes_tensor |= mentions(argument.type(), "Tensor");
-    ++index;
-  }
-  random |= generator_argument >= 0;
+  find_accesses(*this, base);
+  random = handle.hasTag(at::Tag::nondeterministic_seeded) || generator_argument >= 0;
   varies_on_accelerators = adds_in_any_order(base);
   find_statistics(*this, base);
   find_noise(*this, base);
   find_uninitialized(*this);
-
-  bool makes_tensor = false, only_aliases = true;
-  for (const c10::Argument& result : schema.returns()) {
-    if (!mentions(result.type(), "Tensor")) continue;
-    makes_tensor = true;
-    only_aliases &= result.alias_info() != nullptr;
-  }
-
-  // One that only exists above the kernels (an operator of the user's that is registered for autograd alone) cannot be
-  // replayed below autograd, but what it calls can.
-  if (handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) ||
-      libtorch::kernels_of(handle).empty()) {
-    kind = Kind::transparent;
-  } else if (communicates(base)) {
-    kind = Kind::opaque;
-  } else if ((!takes_tensor && !random) || is_factory_with_arguments(base)) {
-    kind = Kind::opaque;
-  } else if ((!writes && (!makes_tensor || only_aliases)) || leaves_contents_undefined(base) ||
-             changes_only_the_view(handle)) {
-    kind = Kind::ignored;
-  } else if (!base.starts_with("aten::") && libtorch::is_python_kernel(handle)) {
+  kind = kind_of(*this, base);
+  if (kind == Kind::recorded && !base.starts_with("aten::") && libtorch::is_python_kernel(handle)) {
     why_not_replayable = "it is a function written in Python, which runs once";
   }
 }
@@ -199,7 +209,7 @@ const OperatorInfo* OperatorTable::find(const char* name) {
   return found == all_.end() ? nullptr : found->second;
 }
 
-// Told of every operator that goes, under the dispatcher's lock.
+// Called for every operator that goes, under the dispatcher's lock.
 class OperatorTable::Listener final : public c10::OpRegistrationListener {
  public:
   explicit Listener(OperatorTable& table) : table_(table) {}

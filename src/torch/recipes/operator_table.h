@@ -1,9 +1,9 @@
 // The operator table: what the recorder has to know about each overload, looked up once.
 //
 // Four kinds. A recorded operator becomes a recipe. A transparent one is composed of others, which are recorded
-// instead. An ignored one makes nothing: a view, or no tensor at all, or contents that nobody has defined yet (empty).
-// An opaque one is ignored together with everything it calls: a factory, whose result the user may fill through a
-// pointer, or one that talks to other processes.
+// instead. An ignored one makes nothing: a view, or no tensor at all, or contents that are not defined yet (empty). An
+// opaque one is ignored together with everything it calls: a factory, whose result the user may fill through a pointer,
+// or one that talks to other processes.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -52,7 +52,7 @@ struct OperatorInfo {
   bool statistics_optional = false;  // a replay may pass none
 
   const char* why_not_replayable = nullptr;  // why it can never be replayed; nullptr: it can
-  // On accelerators it may give other bits each time, unless LibTorch is told to use deterministic algorithms.
+  // On accelerators it may give other bits each time, unless LibTorch has to use deterministic algorithms.
   bool varies_on_accelerators = false;
 
   // The library that brought it is gone, and with it what `handle` refers to: it must not be called any more.
@@ -61,11 +61,12 @@ struct OperatorInfo {
   // An argument that is overwritten in training and else neither read nor written, though declared as written.
   int noise_argument = -1;
 
-  // Whether this call is one in training, for operators that make a difference.
+  // Returns whether this call is one in training, for operators that make a difference.
   [[nodiscard]] bool is_training(c10::ArrayRef<const c10::IValue> inputs) const;
 };
 
-// nullptr: not an operator of the dispatcher. The result lives as long as the process. Any thread.
+// Returns what is known about an operator, for as long as the process lives. Null if it is not one of the dispatcher.
+// Any thread.
 [[nodiscard]] const OperatorInfo* find_operator(const at::RecordFunction&);
 [[nodiscard]] const OperatorInfo& find_operator(const c10::OperatorHandle&);
 
@@ -76,19 +77,20 @@ class OperatorTable {
   // Returns the one of the process: never destroyed, because tensors may be freed after all static objects are gone.
   [[nodiscard]] static OperatorTable& of_process();
 
-  // Hears of operators that go, from now on. Before there are other threads: the dispatcher is locked for it, and a
+  // Removes operators that go, from now on. Before there are other threads: the dispatcher is locked for it, and a
   // child that is forked meanwhile could never exit.
   void listen();
-  // nullptr: it is not known yet.
+  // Null if it is not known yet.
   [[nodiscard]] const OperatorInfo* find(const char* name);
-  // The first that was added stays. It lives as long as the process. Not under the dispatcher's lock.
+  // Adds it, unless another one was added, which stays. It lives as long as the process. Not under the dispatcher's
+  // lock.
   const OperatorInfo* add(const char* name, std::unique_ptr<const OperatorInfo>);
-  // The dispatcher is about to evict it.
+  // Removes it: the dispatcher is about to do so.
   void remove(const char* name);
-  // Another number after each removal: what was found before may be another operator's by now.
+  // Returns another number after each removal: what was found before may be another operator's by now.
   [[nodiscard]] std::uint64_t removals() const { return removals_.load(std::memory_order_acquire); }
 
-  // fork() copies only the thread that calls it: no other may be in the table then.
+  // Hold the lock of the table during fork(), which copies only the thread that calls it.
   void lock() { mutex_.lock(); }
   void unlock() { mutex_.unlock(); }
 

@@ -55,13 +55,13 @@ std::size_t letters_between(std::string_view one, std::string_view other) {
 // "; near are aten::tan, aten::tanh", or nothing.
 std::string near_names(const std::string& name) {
   constexpr std::size_t most = 3;
-  const std::size_t far = std::max<std::size_t>(3, name.size() / 4);
+  const std::size_t too_many = std::max<std::size_t>(3, name.size() / 4);
   const bool wants_overload = name.find('.') != std::string::npos;
   std::set<std::pair<std::size_t, std::string>> near;
   for (const c10::OperatorName& known : c10::Dispatcher::singleton().getAllOpNames()) {
     std::string other = wants_overload ? full_name(known) : known.name;
     const std::size_t distance = letters_between(name, other);
-    if (distance < far) near.emplace(distance, std::move(other));
+    if (distance < too_many) near.emplace(distance, std::move(other));
     if (near.size() > most) near.erase(std::prev(near.end()));
   }
   std::string text;

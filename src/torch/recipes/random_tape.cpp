@@ -129,71 +129,106 @@ struct Inside {
 class Watcher {
  public:
   static void call(const c10::OperatorHandle& op, c10::DispatchKeySet below, torch::jit::Stack* stack) {
-    if (Undo* const undo = Undo::of_this_thread(); undo && !player && !under_way) tell(*undo, generator_in(op, *stack));
-    if ((!recorder && !player) || draws_from_device) {
-      return op.redispatchBoxed(below, stack);
+    if (Undo* const undo = Undo::of_this_thread(); undo && !player && !under_way) {
+      announce(*undo, generator_in(op, *stack));
     }
-    c10::IValue* const argument = generator_in(op, *stack);
-    const bool is_given = argument && argument->isGenerator();
-    c10::Device device = is_given ? c10::Device(c10::DeviceType::CPU) : device_of(op, *stack);
-    if (!libtorch::is_counted(device)) {
-      lose_draw();
-      return op.redispatchBoxed(below, stack);
-    }
-    bool is_trial = false;  // whether it draws from the device's generator
-    if (!device.is_cpu() && !has_own_kernel(op, device)) {
-      const auto drawn_from = fallbacks().find(op, device);
-      is_trial = !drawn_from && !player;
-      device = drawn_from.value_or(device);
-    }
-    if (!argument) {
-      if (device.is_cpu()) return op.redispatchBoxed(below, stack);  // it calls others that draw
-      const auto run = [&] { op.redispatchBoxed(below, stack); };
-      if (!is_trial) return from_device(libtorch::default_generator(device), run);
-      const std::uint64_t of_device = fingerprint_of(device), of_cpu = fingerprint_of(c10::DeviceType::CPU);
-      from_device(libtorch::default_generator(device), run);
-      if (fingerprint_of(device) != of_device) return fallbacks().learn(op, device, false);
-      if (fingerprint_of(c10::DeviceType::CPU) == of_cpu) return;  // it has not drawn
-      lose_draw();
-      return fallbacks().learn(op, device, true);
-    }
-    const at::Generator meant = is_given ? argument->toGenerator() : libtorch::default_generator(device);
-    for (const Substitute* one = under_way; one; one = one->outer) {
-      if (one->own.unsafeGetGeneratorImpl() == meant.unsafeGetGeneratorImpl()) return op.redispatchBoxed(below, stack);
-      if (one->meant == meant.unsafeGetGeneratorImpl()) {
-        *argument = one->own;
-        return op.redispatchBoxed(below, stack);
-      }
-    }
+    Call call{op, below, stack};
+    if ((!recorder && !player) || draws_from_device) return call.run();
+    call.argument = generator_in(op, *stack);
+    if (!call.has_generator()) call.device = device_of(op, *stack);
+    if (!libtorch::is_counted(call.device)) return run_unseen(call);
+    find_fallback(call);
+    if (call.argument) return draw_from_argument(call);
+    draw_from_device(call);
+  }
+
+ private:
+  // An operator that may draw, and what is known about where from.
+  struct Call {
+    const c10::OperatorHandle& op;
+    const c10::DispatchKeySet below;
+    torch::jit::Stack* const stack;
+    c10::IValue* argument = nullptr;           // that takes a generator; null: none
+    c10::Device device{c10::DeviceType::CPU};  // whose default generator it draws from, if it is given none
+    bool is_trial = false;                     // whether it does is not known yet
+
+    void run() const { op.redispatchBoxed(below, stack); }
+    [[nodiscard]] bool has_generator() const { return argument && argument->isGenerator(); }
+  };
+
+  static void run_unseen(const Call& call) {
+    lose_draw();
+    call.run();
+  }
+
+  static void find_fallback(Call& call) {
+    if (call.device.is_cpu() || has_own_kernel(call.op, call.device)) return;
+    const auto drawn_from = fallbacks().find(call.op, call.device);
+    call.is_trial = !drawn_from && !player;
+    call.device = drawn_from.value_or(call.device);
+  }
+
+  static void draw_from_device(const Call& call) {
+    if (call.device.is_cpu()) return call.run();  // it calls others that draw
+    const auto run = [&] { call.run(); };
+    const at::Generator generator = libtorch::default_generator(call.device);
+    if (!call.is_trial) return from_device(generator, run);
+    const std::uint64_t of_device = fingerprint_of(call.device), of_cpu = fingerprint_of(c10::DeviceType::CPU);
+    from_device(generator, run);
+    if (fingerprint_of(call.device) != of_device) return fallbacks().learn(call.op, call.device, false);
+    if (fingerprint_of(c10::DeviceType::CPU) == of_cpu) return;  // it has not drawn
+    lose_draw();
+    fallbacks().learn(call.op, call.device, true);
+  }
+
+  static void draw_from_argument(const Call& call) {
+    const at::Generator meant =
+        call.has_generator() ? call.argument->toGenerator() : libtorch::default_generator(call.device);
+    if (goes_on_in_outer(call, meant)) return;
     c10::GeneratorImpl& generator = *meant.unsafeGetGeneratorImpl();
-    if (!libtorch::has_state(generator)) {
-      lose_draw();
-      return op.redispatchBoxed(below, stack);
-    }
+    if (!libtorch::has_state(generator)) return run_unseen(call);
     const auto run = [&](const UnderWay& draw) {
-      *argument = draw.own();
-      op.redispatchBoxed(below, stack);
+      *call.argument = draw.own();
+      call.run();
     };
     if (player) return play(*player, generator, run);
-    if (!is_trial) return record(generator, run);
-    const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
+    if (call.is_trial) return try_device_then_cpu(call, generator, run);
+    (void)record(generator, run);
+  }
+
+  // An operator inside of one that draws goes on with the private generator of that one.
+  static bool goes_on_in_outer(const Call& call, const at::Generator& meant) {
+    for (const Substitute* one = under_way; one; one = one->outer) {
+      const bool is_own = one->own.unsafeGetGeneratorImpl() == meant.unsafeGetGeneratorImpl();
+      if (!is_own && one->meant != meant.unsafeGetGeneratorImpl()) continue;
+      if (!is_own) *call.argument = one->own;
+      call.run();
+      return true;
+    }
+    return false;
+  }
+
+  // The fallback of a device may draw from its generator, or refuse that one and draw from the CPU's.
+  template <class Run>
+  static void try_device_then_cpu(const Call& call, c10::GeneratorImpl& of_device, const Run& run) {
+    torch::jit::Stack& stack = *call.stack;
+    const auto arguments = torch::jit::last(stack, call.op.schema().arguments().size());
     const torch::jit::Stack given(arguments.begin(), arguments.end());
-    const std::size_t others = stack->size() - given.size();
-    if (try_to_record(generator, run)) return fallbacks().learn(op, device, false);
-    stack->resize(others);
-    stack->insert(stack->end(), given.begin(), given.end());
-    fallbacks().learn(op, device, true);
+    const std::size_t others = stack.size() - given.size();
+    if (record(of_device, run, true)) return fallbacks().learn(call.op, call.device, false);
+    stack.resize(others);
+    stack.insert(stack.end(), given.begin(), given.end());
+    fallbacks().learn(call.op, call.device, true);
     try {
-      call(op, below, stack);
+      Watcher::call(call.op, call.below, call.stack);
     } catch (...) {  // that was not the reason
-      fallbacks().unlearn(op, device);
+      fallbacks().unlearn(call.op, call.device);
       throw;
     }
   }
 
- private:
   // The default generator is known to it.
-  static void tell(Undo& undo, const c10::IValue* given) {
+  static void announce(Undo& undo, const c10::IValue* given) {
     if (given && given->isGenerator()) undo.before_draw(given->toGenerator());
   }
   static void lose_draw() {
@@ -203,14 +238,14 @@ class Watcher {
     for (Recorder* one = recorder; one; one = one->outer_) one->tape_.push_back(draw);
   }
 
+  // False: it refuses a generator of this kind, or something else, and has drawn nothing. Only if it may.
   template <class Run>
-  static void record(c10::GeneratorImpl& generator, const Run& run) {
+  static bool record(c10::GeneratorImpl& generator, const Run& run, bool may_refuse = false) {
     Arbiter::expect_free("a generator is locked");
     const std::scoped_lock lock(generator.mutex_);
     const UnderWay draw(generator);
     Draw seen{libtorch::state_of(generator)};
     libtorch::restore(draw.state(), seen.before);
-    // Also after an error: what was drawn until then is drawn.
     const auto go_on = [&] {
       const libtorch::RandomState after = libtorch::state_of(draw.state());
       libtorch::restore(generator, after);
@@ -219,29 +254,16 @@ class Watcher {
     };
     try {
       run(draw);
-    } catch (...) {
+    } catch (const c10::Error&) {
+      if (may_refuse) return false;
+      go_on();
+      throw;
+    } catch (...) {  // what was drawn until then is drawn
       go_on();
       throw;
     }
     go_on();
-  }
-
-  // False: it refuses a generator of this kind, or something else, and has drawn nothing.
-  template <class Run>
-  static bool try_to_record(c10::GeneratorImpl& generator, const Run& run) try {
-    Arbiter::expect_free("a generator is locked");
-    const std::scoped_lock lock(generator.mutex_);
-    const UnderWay draw(generator);
-    Draw seen{libtorch::state_of(generator)};
-    libtorch::restore(draw.state(), seen.before);
-    run(draw);
-    const libtorch::RandomState after = libtorch::state_of(draw.state());
-    libtorch::restore(generator, after);
-    seen.after = libtorch::fingerprint(after);
-    add_draw(seen);
     return true;
-  } catch (const c10::Error&) {
-    return false;
   }
 
   static const Draw& next_of(Player& player) {
@@ -265,7 +287,8 @@ class Watcher {
     check_end(draw.state(), recorded);
   }
 
-  // An operator that draws from the generator of a device by itself. It locks it, so nobody else can meanwhile.
+  // An operator that draws from the generator of a device by itself. It locks the generator, so no other thread can
+  // meanwhile.
   template <class Run>
   static void from_device(const at::Generator& given, const Run& run) {
     c10::GeneratorImpl& generator = *given.unsafeGetGeneratorImpl();

@@ -11,9 +11,8 @@
 // where the recorded one ended is an error.
 //
 // On accelerators, some operators (native_dropout) draw from the device's generator without having it among their
-// arguments. Then it is that one which is watched, and which is set to the recorded state while a tape is played.
-// Nobody who is watched draws from it in between; a thread that nobody watches may, and then what was drawn is not
-// known.
+// arguments. Then it is that one which is watched, and which is set to the recorded state while a tape is played. No
+// thread that is watched draws from it in between; another one may, and then what was drawn is not known.
 //
 // A draw that passes by the dispatcher (a kernel of the user's own that asks the default generator itself) is not seen.
 #pragma once
@@ -39,7 +38,7 @@ class OffTheTape : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Before anything is recorded or played: sees to operators that libraries have brought since the last time.
+// Sees to operators that libraries have brought since the last time. Before anything is recorded or played.
 void prepare();
 
 // Records what this thread draws while it exists. What happens in an inner recorder is also recorded by those around
@@ -53,7 +52,7 @@ class Recorder {
 
   [[nodiscard]] const Tape& tape() const { return tape_; }
   [[nodiscard]] Tape take_tape() { return std::move(tape_); }
-  // Something was drawn that no tape can say: from a generator whose state is not known.
+  // Returns whether something was drawn that no tape can say: from a generator whose state is not known.
   [[nodiscard]] bool incomplete() const { return incomplete_; }
 
  private:

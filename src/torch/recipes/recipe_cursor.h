@@ -19,7 +19,7 @@ class RecipeCursor {
   // Follows these recipes for as long as the operators match; nullptr: writes its own from the start.
   explicit RecipeCursor(std::shared_ptr<Recipes> followed);
 
-  // Another pass's while following.
+  // Returns those of another pass while following.
   [[nodiscard]] const Recipes& recipes() const { return *recipes_; }
   [[nodiscard]] const std::shared_ptr<Recipes>& shared() const { return recipes_; }
   [[nodiscard]] bool following() const { return following_; }
@@ -34,37 +34,37 @@ class RecipeCursor {
     return in_recipes(value) ? recipes_->values[value]
                              : extra_[static_cast<std::size_t>(value) - recipes_->values.size()];
   }
-  // What the policy says about it.
+  // Returns what the policy says about it.
   [[nodiscard]] Choice choice_of(Id value) const;
   [[nodiscard]] Id add_value(Bytes, Id maker, DeviceOrdinal = 0);
-  // It was recomputed and found to be the same bits.
+  // Notes that it was recomputed and found to be the same bits.
   void mark_verified(Id value);
   // Marks a value that has uninitialized bytes: it is not compared any more.
   void mark_partly_uninitialized(Id value);
-  // What it is made of goes away before it does, here and where others follow the same recipes.
+  // Notes that what it is made of goes before it does, here and where others follow the same recipes.
   void mark_outlasting(Id value);
 
   // ---- operators ----
   // Not while following.
   [[nodiscard]] Recipes& own();
   void add_operator(const Recipe&);
-  // The operator is not to be replayed: here, and where others follow the same recipes.
+  // Marks the operator as not to be replayed: here, and where others follow the same recipes.
   void mark_not_replayable(Id op, const char* why) { recipes_->mark_not_replayable(op, why); }
 
   [[nodiscard]] const draws::Tape& tape(Id op) const { return tapes_[op]; }
   void tape(Id op, draws::Tape tape) { tapes_[op] = std::move(tape); }
-  // A number among the arguments, as it is in this pass.
+  // Returns a number among the arguments, as it is in this pass.
   [[nodiscard]] const c10::IValue& constant(std::uint32_t index) const;
   void change_constant(std::uint32_t index, const c10::IValue& number) { changed_constants_[index] = number; }
 
   // ---- other recipes ----
   // Leaves those it follows: from here on it writes its own, a copy of them up to the operator to come; or, with the
-  // number of outputs that did match, to this one and so far. Values that the recipes did not have move to behind
+  // number of outputs that did match, up to those of this one. Values that the recipes did not have move to behind
   // those of the copy: returns where they begin now.
   std::size_t leave(std::optional<std::size_t> outputs);
   // Follows those of another pass that began in the same way.
   void change_to(std::shared_ptr<Recipes>);
-  // Others may follow its recipes: they do not change any more.
+  // Keeps its recipes from changing, because others may follow them.
   void seal() { sealed_ = true; }
 
  private:

@@ -83,7 +83,7 @@ struct Recipe {
   Settings settings = {};                    // that it ran with
   const char* why_not_replayable = nullptr;  // why it cannot be replayed; nullptr: it can
   Choice choice = Choice::automatic;         // the policy's
-  const std::string* module = nullptr;       // whose parameter it reads; nullptr: none, or nobody told
+  const std::string* module = nullptr;       // whose parameter it reads; nullptr: none, or not known
   StructuralHash structural_hash = {};
 };
 
@@ -94,11 +94,11 @@ struct RecordedValue {
   bool verified = false;  // recomputed once and found to be the same bits
   bool partly_uninitialized = false;  // some of its bytes are never written: it is not compared
   bool must_keep_past_inputs =
-      false;                 // what it is made of goes away while the program still has it: it is kept, not recomputed
+      false;                 // what it is made of goes while the program still has it: it is kept, not recomputed
   DeviceOrdinal device = 0;  // that counts its bytes
 };
 
-// A record of arenas: everything but `values` is in order of the operators.
+// Structure of arrays: all but `values` are ordered by operator.
 struct Recipes {
   std::vector<Recipe> operators;
   std::vector<RecordedValue> values;
@@ -130,29 +130,30 @@ struct Recipes {
     return slice(references, op, &Marks::references);
   }
 
-  // What came before this operator, as recipes of their own; `outputs` given: this operator too, with so many of its
-  // outputs. Values keep their numbers; those that were not met by then are not among them.
+  // Returns what came before this operator, as recipes of their own; with `outputs` also this operator, with that many
+  // of its outputs. Values keep their numbers; those that were not met by then are not among them.
   [[nodiscard]] Recipes before(Id op, std::optional<std::size_t> outputs) const;
-  // Which operator it is, of which values, and what it makes: the same in a copy of the process, if nothing differs.
+  // Returns a hash of which operator it is, of which values, and what it makes: the same in a copy of the process, if
+  // nothing differs.
   [[nodiscard]] std::uint64_t fingerprint_of(Id op) const;
-  // Of an operator that reads the references from `first_reference` on, the last that were added.
+  // Returns that of an operator that reads the references from `first_reference` on, the last that were added.
   [[nodiscard]] StructuralHash structural_hash_of(const OperatorInfo&, std::uint32_t first_reference) const;
-  // The same: the accelerator of the first that is on one; none: the CPU has all of them.
+  // Returns the accelerator of the first of them that is on one. None if the CPU has all of them.
   [[nodiscard]] std::optional<c10::Device> accelerator_of(std::uint32_t first_reference) const;
   [[nodiscard]] std::optional<c10::Device> accelerator_of_operator(Id op) const;
-  // The operator is not to be replayed, for this reason: what it makes has no maker.
+  // Marks the operator as not to be replayed, for this reason: what it makes has no maker.
   void mark_not_replayable(Id op, const char* why);
 
-  // Nothing will be added: takes no more memory than it needs.
+  // Frees memory that it does not need, because nothing will be added.
   void shrink();
-  // What it takes in memory, about.
+  // Returns about what it takes in memory.
   [[nodiscard]] Bytes bytes() const;
 };
 
-// Whether replaying with one is the same as replaying with the other.
+// Returns whether replaying with one is the same as replaying with the other.
 [[nodiscard]] bool same_constant(const c10::IValue&, const c10::IValue&);
 
-// How many operators two lists of recipes have in common from the start.
+// Returns how many operators two lists of recipes have in common from the start.
 [[nodiscard]] Id common_operators(const Recipes&, const Recipes&);
 
 }  // namespace reprise::internal

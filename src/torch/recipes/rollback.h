@@ -1,7 +1,7 @@
 // What a step changes that was there before it: contents of tensors, gradients, random generators. So that all of it
 // can be put back, and the step be run once more.
 //
-// The first write to a tensor that is older than the step copies its contents (writes.h tells of it), the first draw
+// The first write to a tensor that is older than the step copies its contents (writes.h announces it), the first draw
 // from a generator its state (random_tape.h), and the first gradient that a leaf gets in backward is preceded by a note
 // of the one it had. A step that writes more than there is room for cannot be undone; nor can one that has written a
 // parameter, because then an optimizer has begun, which has a state of its own.
@@ -31,15 +31,15 @@ class Undo {
   Undo(const Undo&) = delete;
   Undo& operator=(const Undo&) = delete;
 
-  // nullptr: nobody will want to put anything back.
+  // Returns the one that sees what this thread does. Null if there is none.
   [[nodiscard]] static Undo* of_this_thread();
 
-  // Why it cannot be put back, as the end of a sentence; empty: it can.
+  // Returns why it cannot be put back, as the end of a sentence. Empty if it can.
   [[nodiscard]] const std::string& why_not_replayable() const { return why_not_replayable_; }
-  // Once, and only if nothing is in the way. It sees nothing any more.
+  // Puts everything back. Once, and only if nothing is in the way. It sees nothing any more.
   void put_back();
 
-  // ---- told on its thread, not under the arbiter's lock; nothing is thrown ----
+  // ---- called on its thread; nothing is thrown ----
   void before_write(const at::Tensor&) noexcept;
   void before_draw(const at::Generator&) noexcept;
   void before_gradient(const at::Tensor& leaf) noexcept;

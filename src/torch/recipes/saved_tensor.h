@@ -22,9 +22,9 @@ struct Original {
 
   Original() = default;
   explicit Original(const at::Tensor&);
-  // Whether it is an output of the node that asks for it now, as far as anybody knows.
+  // Returns whether it is an output of the node that asks for it now, if that can be known.
   [[nodiscard]] bool is_of_current_node() const;
-  // As LibTorch says it: ", which is output 0 of Mul,", or nothing.
+  // Returns who made it, as LibTorch says it: ", which is output 0 of Mul,", or nothing.
   [[nodiscard]] std::string made_by() const;
   // Throws what LibTorch throws if it has been detached in place since.
   void check_attached() const;
@@ -35,19 +35,19 @@ struct SavedTensor {
   View view;
   libtorch::Version version;  // of the tensor that was saved; disabled: writes cannot be seen
   std::uint32_t expected_version = 0;
-  Id value = no_value;        // none: it waits for the operator in which it was saved to end, or belongs to nobody
+  Id value = no_value;        // none: it waits for the operator in which it was saved to end, or belongs to no value
   c10::Storage waiting;       // while it does
   Fingerprint fingerprint;    // of what was evicted; empty: nothing to compare with
   std::exception_ptr unread;  // what was thrown when it was to be taken: the device had failed by then
   int attached_in = 0;        // how many passes of backward had ended by then
   Original original;
 
-  // The version counter has seen no write since the save.
+  // Returns whether the version counter has seen no write since the save.
   [[nodiscard]] bool unmoved() const { return !version.enabled() || version.current_version() == expected_version; }
-  // The tensor itself, if it needs no gradient and is still what it was, in this storage; else none.
+  // Returns the tensor itself, if it needs no gradient and is still what it was, in this storage; else none.
   [[nodiscard]] at::Tensor same_in(const c10::Storage&) const;
-  // Throws what LibTorch throws if it has. Under the arbiter's lock nobody may look at autograd's graph: then the text
-  // does not say who made the tensor.
+  // Throws what LibTorch throws if it has. Under the arbiter's lock autograd's graph must not be looked at: then the
+  // text does not say what made the tensor.
   void check_unmoved(bool under_arbiter = false) const;
 };
 

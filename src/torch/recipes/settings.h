@@ -9,10 +9,10 @@ namespace reprise::internal {
 
 class Settings {
  public:
-  Settings() = default;  // of nobody
+  Settings() = default;  // of no thread
   [[nodiscard]] static Settings now();
   void put() const;
-  // With the flags of the process from there; threads and denormals are each thread's own.
+  // Returns these with the flags of the process from there; threads and denormals are each thread's own.
   [[nodiscard]] Settings with_process_of(const Settings&) const;
   bool operator==(const Settings&) const = default;
 

@@ -5,13 +5,13 @@
 
 namespace reprise::internal {
 
-// Whether it is a part of the recipe as it is: no tensor, or a number in a tensor's clothes.
+// Returns whether it is a part of the recipe as it is: no tensor, or a wrapped number.
 [[nodiscard]] bool is_constant(const c10::IValue&);
 [[nodiscard]] inline bool is_constant(const at::Tensor& tensor) {
   return !tensor.defined() || tensor.unsafeGetTensorImpl()->is_wrapped_number();
 }
 
-// What the operator in hand does to an argument's storage.
+// Returns what the operator does to an argument's storage.
 [[nodiscard]] Access access_of(const OperatorInfo&, bool training, int argument, const at::Tensor&);
 
 // Adds the arguments to the recipes that the recording writes; `recipe` learns what keeps it from being replayed.

@@ -105,7 +105,7 @@ class ArgumentMatcher {
   c10::SmallVector<std::pair<std::uint32_t, const c10::IValue*>, 4> changed_;
 };
 
-// Whether the next operator of these recipes is this one; then the recording follows them, which may be another
+// Returns whether the next operator of these recipes is this one; then the recording follows them, which may be another
 // pass's.
 bool accepts(Recording& recording, const Recipes& recipes, const std::shared_ptr<RecordedPass>& another,
              const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
@@ -135,7 +135,7 @@ std::string name_of_next(const RecipeCursor& cursor) {
 
 }  // namespace
 
-bool follow(Recording& recording, const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
+bool follow(const Arbiter&, Recording& recording, const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs) {
   const RecipeCursor& cursor = recording.cursor();
   if (!accepts(recording, cursor.recipes(), nullptr, info, inputs) && !finds_alternative(recording, info, inputs)) {
     const std::string expected = name_of_next(cursor);
@@ -150,6 +150,7 @@ bool follow(Recording& recording, const OperatorInfo& info, c10::ArrayRef<const 
 }
 
 void diverge(Recording& recording, const std::string& why, std::optional<std::size_t> outputs) {
+  const Arbiter lock;
   RecipeCursor& cursor = recording.cursor();
   Values& values = recording.values();
   Journal& journal = recording.journal();

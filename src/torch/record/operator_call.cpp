@@ -31,10 +31,10 @@ const at::Tensor& tensor_at(c10::ArrayRef<const c10::IValue> inputs, const Write
 
 // ---- before it runs ------------------------------------------------------------------------------------------------
 
-OperatorCall::OperatorCall(std::shared_ptr<Recording> recording, const OperatorInfo& info,
+OperatorCall::OperatorCall(const Arbiter& lock, std::shared_ptr<Recording> recording, const OperatorInfo& info,
                            c10::ArrayRef<const c10::IValue> inputs)
     : recording_(std::move(recording)), r_(*recording_), op_(r_.cursor().next()) {
-  if (!r_.cursor().following() || !follow(r_, info, inputs)) record(info, inputs);
+  if (!r_.cursor().following() || !follow(lock, r_, info, inputs)) record(info, inputs);
   if (info.writes || info.batch_norm) begin_writing(inputs);
   r_.begin_operator(op_);
   r_.call(this);
@@ -79,7 +79,7 @@ void OperatorCall::start_clock(bool of_cpu) {
   cpu_clock_ = of_cpu;
   start_ = microseconds(of_cpu);
   LateCosts* const late = r_.journal().late();
-  told_later_ = late && late->begin(r_.journal().moment() - 1, r_.cursor().recipes(), op_);
+  timed_on_device_ = late && late->begin(r_.journal().moment() - 1, r_.cursor().recipes(), op_);
 }
 
 // ---- while it runs -------------------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ void OperatorCall::remove_waiting(SavedTensor& saved) {
 
 void OperatorCall::end(const at::RecordFunction& call) {
   const bool failed = has_failed(*recipe().info, call);
-  if (told_later_) r_.journal().late()->end();
+  if (timed_on_device_) r_.journal().late()->end();
   std::optional<Arbiter> lock(std::in_place);
   note_cost();
   if (failed) {
@@ -116,11 +116,12 @@ void OperatorCall::end(const at::RecordFunction& call) {
   bind_waiting(failed);
   r_.call(nullptr);
   r_.journal().end_operator();
+  r_.values().read_held();  // what was evicted while a graph was captured
 }
 
 void OperatorCall::note_cost() {
   Journal& journal = r_.journal();
-  if (journal.measuring() && !(told_later_ && r_.cursor().following())) {
+  if (journal.measuring() && !(timed_on_device_ && r_.cursor().following())) {
     journal.cost(op_, static_cast<float>(microseconds(cpu_clock_) - start_), r_.cursor().following());
   }
   const float cost = journal.cost_of(op_);
@@ -129,12 +130,12 @@ void OperatorCall::note_cost() {
 }
 
 void OperatorCall::take_results(const at::RecordFunction& call) {
-  if (const char* const why = cannot_be_drawn_again()) give_up("random numbers that no tape has", why);
-  if (obstruction_) give_up("what cannot be replayed", obstruction_);
+  if (const char* const why = cannot_be_drawn_again()) refuse_replays("random numbers that no tape has", why);
+  if (why_not_replayable_) refuse_replays("what cannot be replayed", why_not_replayable_);
   if (!drawn_.tape().empty()) r_.cursor().tape(op_, drawn_.take_tape());
   const auto& results = call.outputs();
   for (std::size_t i = 0; i < results.size(); ++i) take_result(results[i], static_cast<std::int16_t>(i));
-  // Written arguments that are no results (noise, statistics, lists): the next version, too.
+  // Written arguments that are no results (noise, statistics, lists): the next version as well.
   for (Writing& writing : writings_) {
     if (!writing.done) take_writing(writing, nullptr);
   }
@@ -175,7 +176,7 @@ void OperatorCall::take_writing(Writing& writing, const at::Tensor* result) {
   writing.done = true;
   if (result) r_.values().bindings().expect_present(after, *result);
   if (writing.before != no_value && writing.before != after) r_.follow_writes(writing.before, after);
-  // Saved tensors of other recordings that saw no write go on with the contents, too.
+  // Saved tensors of other recordings that saw no write go on with the contents as well.
   for (Recording* const other : Recordings::of_process().all()) {
     if (other != &r_) other->after_write(storage, result ? libtorch::version_of(*result) : libtorch::Version());
   }
@@ -235,16 +236,16 @@ void OperatorCall::add_output(c10::StorageImpl* storage, Output& output) {
   r_.cursor().own().outputs.push_back(output);
 }
 
-// Contents of what was being written are unknown: nobody has them any more.
+// Contents of what was being written are unknown: no value has them any more.
 void OperatorCall::fail() {
-  give_up("an error", "it failed");
+  refuse_replays("an error", "it failed");
   for (Writing& writing : writings_) {
     if (writing.before != no_value) r_.values().unbind(writing.storage.unsafeGetStorageImpl(), writing.before);
   }
 }
 
 // It ran, but cannot be replayed.
-void OperatorCall::give_up(const char* gave, const char* why) {
+void OperatorCall::refuse_replays(const char* gave, const char* why) {
   if (recipe().why_not_replayable) return;
   if (r_.cursor().following()) diverge_in_it(gave);
   r_.cursor().own().operators[op_].why_not_replayable = why;
@@ -257,8 +258,8 @@ void OperatorCall::diverge_in_it(const char* what) {
   }
 }
 
-// A kernel of the user's that is said to draw, and did not do so through LibTorch's operators, asked a generator
-// itself.
+// Returns why what it drew is not on its tape. A kernel of the user's that is said to draw, and did not do so through
+// LibTorch's operators, asked a generator itself.
 const char* OperatorCall::cannot_be_drawn_again() const {
   const OperatorInfo& info = *recipe().info;
   if (drawn_.incomplete()) return "it draws from a generator that is not LibTorch's own";
@@ -266,7 +267,7 @@ const char* OperatorCall::cannot_be_drawn_again() const {
   return nullptr;
 }
 
-// What the policy says about the operator that has just run. Not under the lock: it is the user's.
+// Asks the policy about the operator that has just run. Without the lock: it is the user's.
 void OperatorCall::ask_policy(const at::RecordFunction& call) {
   if (r_.cursor().following()) return;
   PolicyOperator op;
@@ -286,7 +287,7 @@ void OperatorCall::ask_policy(const at::RecordFunction& call) {
   r_.cursor().own().operators[op_].choice = choice;
 }
 
-// As Recording::look_up, for a tensor that was saved by now.
+// Returns what Recording::look_up does, for a tensor that was saved by now.
 Id OperatorCall::value_of(const SavedTensor& saved, c10::StorageImpl* memory) {
   const Bindings& bindings = r_.values().bindings();
   const Id known = bindings.find(memory);
@@ -296,7 +297,7 @@ Id OperatorCall::value_of(const SavedTensor& saved, c10::StorageImpl* memory) {
   return present;
 }
 
-// What was saved in it belongs to what it was given or has made. If it failed, nobody will ask.
+// Gives what was saved in it to what it was given or has made. If it failed, that will not be asked for.
 void OperatorCall::bind_waiting(bool failed) {
   for (SavedTensor* const saved : waiting_) {
     if (!failed) {

@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "torch/memory/arbiter.h"
 #include "torch/recipes/random_tape.h"
 #include "torch/values/recording.h"
 
@@ -14,17 +15,18 @@ namespace reprise::internal {
 
 class OperatorCall {
  public:
-  // Before it runs. Follows the recipes, or writes one. Under the arbiter's lock.
-  OperatorCall(std::shared_ptr<Recording>, const OperatorInfo&, c10::ArrayRef<const c10::IValue> inputs);
+  // Follows the recipes, or writes one. Before the operator runs.
+  OperatorCall(const Arbiter&, std::shared_ptr<Recording>, const OperatorInfo&,
+               c10::ArrayRef<const c10::IValue> inputs);
   ~OperatorCall();
   OperatorCall(const OperatorCall&) = delete;
   OperatorCall& operator=(const OperatorCall&) = delete;
 
-  // It is about to run; CPU time is a system call, for operators that take long.
+  // Starts the clock. The operator is about to run; CPU time is a system call, for operators that take long.
   void start_clock(bool of_cpu);
-  // It does something that cannot be done again. On its thread, while it runs.
-  void mark_not_replayable(const char* why) { obstruction_ = why; }
-  // It has run. Not under the lock.
+  // Says that it does something that cannot be done again. On its thread, while it runs.
+  void mark_not_replayable(const char* why) { why_not_replayable_ = why; }
+  // Takes its results and what was saved in it. The operator has run.
   void end(const at::RecordFunction&);
 
   // ---- tensors that are saved in it, on its thread ----
@@ -56,7 +58,7 @@ class OperatorCall {
   // False if the storage that the output is written into is kept already, for a version before this one.
   [[nodiscard]] bool keeps_more(const Output&) const;
   void fail();
-  void give_up(const char* gave, const char* why);
+  void refuse_replays(const char* gave, const char* why);
   void diverge_in_it(const char* what);
   [[nodiscard]] const char* cannot_be_drawn_again() const;
   void ask_policy(const at::RecordFunction&);
@@ -70,9 +72,9 @@ class OperatorCall {
   c10::SmallVector<Writing, 1> writings_;
   c10::SmallVector<SavedTensor*, 4> waiting_;
   std::size_t outputs_seen_ = 0;
-  const char* obstruction_ = nullptr;
+  const char* why_not_replayable_ = nullptr;
   bool cpu_clock_ = false;
-  bool told_later_ = false;  // what it cost: an accelerator will say that
+  bool timed_on_device_ = false;
   double start_ = 0;
 };
 

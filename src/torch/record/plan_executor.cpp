@@ -3,7 +3,6 @@
 #include <span>
 #include <string>
 
-#include "torch/evict/device_fingerprints.h"
 #include "torch/memory/arbiter.h"
 #include "torch/record/follower.h"
 #include "torch/replay/replayer.h"
@@ -13,16 +12,13 @@ namespace {
 
 void drop(Recording& recording, Id value, bool needed_again) {
   if (needed_again && recording.context().has_tier()) finish_put_for_plan(recording, value);
-  {
-    const Arbiter lock;
-    if (PlanCursor* const plan = recording.plan()) plan->drop(value);
-    if (needed_again) {
-      recording.values().evict(value);
-    } else {
-      recording.values().release(value);
-    }
+  const Arbiter lock;
+  if (PlanCursor* const plan = recording.plan()) plan->drop(value);
+  if (needed_again) {
+    recording.values().evict(value);
+  } else {
+    recording.values().release(value);
   }
-  read_fingerprints(recording);
 }
 
 void execute(Recording& recording, const ExecutablePlan& executable, const ExecutablePlan::Step& step) {
@@ -53,7 +49,6 @@ void execute(Recording& recording, const ExecutablePlan& executable, const Execu
 // LibTorch's callbacks swallow errors. What failed here fails again, where it can be seen, if backward needs it. The
 // operators are the same as ever, so the pass goes on, and gets another plan.
 void execute(Recording& recording, const ExecutablePlan& executable, std::span<const ExecutablePlan::Step> steps) try {
-  recording.context().settle_tiers();
   for (const ExecutablePlan::Step& step : steps) execute(recording, executable, step);
 } catch (const std::exception& error) {
   const Arbiter lock;
@@ -62,7 +57,7 @@ void execute(Recording& recording, const ExecutablePlan& executable, std::span<c
   if (const auto& pass = recording.pass(); pass && !pass->given) pass->drop_plan();
 }
 
-// Whether this moment is the one that the executable was made for, if its recipe was written only now.
+// Returns whether this moment is the one that the executable was made for, if its recipe was written only now.
 bool is_expected(const Recording& recording, const ExecutablePlan& executable, Id moment) {
   if (executable.recipes.empty() || recording.cursor().following()) return true;
   const auto& moments = recording.journal().seen().moments;
@@ -87,9 +82,7 @@ void execute_after(Recording& recording, Id moment) {
   if (!plan || moment >= plan->executable()->moments()) return;
   const std::shared_ptr<const ExecutablePlan> executable = plan->executable();
   if (!is_expected(recording, *executable, moment)) {
-    const Arbiter lock;
-    diverge(recording, "moment " + std::to_string(moment) + " is not what it was in the rehearsal");
-    return;
+    return diverge(recording, "moment " + std::to_string(moment) + " is not what it was in the rehearsal");
   }
   execute(recording, *executable, executable->steps_after(moment));
 }

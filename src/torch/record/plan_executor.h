@@ -8,8 +8,8 @@
 
 namespace reprise::internal {
 
-// The steps of the recording's plan right before and right after a moment; nothing without a plan. May run operators,
-// so not under the arbiter's lock.
+// Executes the steps of the recording's plan right before, or right after, a moment. Without effect if there is no
+// plan. May run operators.
 void execute_before(Recording&, Id moment);
 void execute_after(Recording&, Id moment);
 

@@ -18,7 +18,7 @@ void Replay::run() {
   for (const Id op : operators) run(op);
   double microseconds = thread_microseconds() - start;
   const Arbiter lock;
-  if (r_.context().accelerator()) {  // the host only gave it the work: what counts is what the device told of it
+  if (r_.context().accelerator()) {  // the host only gave it the work: what counts is the time of the device
     microseconds = 0;
     for (const Id op : operators) microseconds += r_.journal().cost_of(op);
   }
@@ -50,7 +50,7 @@ c10::Storage Replay::run_one(Id op, std::vector<std::pair<Id, c10::Storage>> inp
 void Replay::run(Id op) {
   const ReplayCall call = [&] {
     const Arbiter lock;
-    return ReplayCall(r_, op);
+    return ReplayCall(lock, r_, op);
   }();
   written_.clear();
   torch::jit::Stack stack;
@@ -104,7 +104,7 @@ at::Tensor Replay::tensor(const ReplayCall& call, int index, int element) {
   return input.view.of(take(input.value));
 }
 
-// The storage that an operator writes into: never one that anybody else sees.
+// The storage that an operator writes into: never one that the program sees.
 c10::Storage Replay::written(std::int16_t index, const Write& write, const ReplayCall::Input& input) {
   const Id before = input.value;
   c10::Storage storage;
@@ -127,8 +127,9 @@ c10::Storage Replay::written(std::int16_t index, const Write& write, const Repla
   return storage;
 }
 
-// The storage of a value that nobody else needs; else empty. Ours is the only handle, and nobody can get another one:
-// the program has none, and whoever would ask the recording for it needs the lock, and finds it unbound.
+// Returns the storage of a value that only this operator needs; else empty. Ours is the only handle, and there cannot
+// be another one: the program has none, and whoever would ask the recording for it needs the lock, and finds it
+// unbound.
 c10::Storage Replay::taken_over(ReplayNeeds::Slot& slot, Id value) {
   const Arbiter lock;
   Values& values = r_.values();
@@ -164,7 +165,7 @@ void Replay::take_output(const Output& output, const torch::jit::Stack& results)
   if (c10::Storage there = values.storage(output.value)) {
     if (kept && !values.kept(output.value)) values.keep(output.value, there);
     if (used) {
-      slot->storage = std::move(there);  // whoever has brought it may let go of it
+      slot->storage = std::move(there);  // its owner may release it
     } else {
       Arbiter::discard(std::move(there));
     }

@@ -1,7 +1,7 @@
 // One replay: runs operators so that values are there again.
 //
-// What has to be run is collected first (replay_needs.h); then it is run in the order of the recording, and what nobody
-// needs any more is freed at once. An operator in place takes over the storage of its input if it is the last one to
+// What has to be run is collected first (replay_needs.h); then it is run in the order of the recording, and what is not
+// needed any more is freed at once. An operator in place takes over the storage of its input if it is the last one to
 // need it. No lock is held while an operator runs: what it needs is pinned by handles.
 #pragma once
 
@@ -23,22 +23,22 @@ class Replay {
     what_is_awaited,  // by saved tensors
     outputs,          // that are wanted
     nothing,
-    secret,  // and what is made belongs to no value, either
+    secret,  // and what is made belongs to no value
   };
   using From = ReplayNeeds::From;
 
   Replay(Recording& recording, Keep keep, From from = From::what_is_there)
       : r_(recording), keep_(keep), needs_(recording, from) {}
 
-  // What it is to run, which is collected first.
+  // Returns what it is to run, which is collected first.
   [[nodiscard]] ReplayNeeds& needs() { return needs_; }
 
-  // ---- running, not under the lock ----
+  // ---- running ----
   // Throws BudgetError, MismatchError, LostCopy, DiskError if what was lost cannot be recomputed, and what the
   // operators throw.
   void run();
   [[nodiscard]] c10::Storage take(Id value);
-  // One operator, on inputs that the caller has brought and does not hold any more: it may write into them.
+  // Runs one operator, on inputs that the caller has brought and does not hold any more: it may write into them.
   [[nodiscard]] c10::Storage run_one(Id op, std::vector<std::pair<Id, c10::Storage>> inputs, Id output);
 
  private:

@@ -47,7 +47,7 @@ class DefaultTypeAsRecorded {
 
 }  // namespace
 
-ReplayCall::ReplayCall(const Recording& r, Id op) {
+ReplayCall::ReplayCall(const Arbiter&, const Recording& r, Id op) {
   const Recipes& recipes = r.cursor().recipes();
   const Recipe& recipe = recipes.operators[op];
   info = recipe.info;

@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "torch/memory/arbiter.h"
 #include "torch/recipes/settings.h"
 #include "torch/values/recording.h"
 
@@ -30,11 +31,11 @@ struct ReplayCall {
   c10::SmallVector<Write, 2> writes;
   draws::Tape tape;
 
-  // Under the arbiter's lock.
-  ReplayCall(const Recording&, Id op);
+  // Copies the recipe of an operator.
+  ReplayCall(const Arbiter&, const Recording&, Id op);
 
   // Runs the operator as it ran then: below autograd, with the default type and the random numbers of that time, not
-  // recorded. Throws draws::OffTheTape, and what the operator throws. Not under the lock.
+  // recorded. Throws draws::OffTheTape, and what the operator throws.
   void run(torch::jit::Stack&) const;
 };
 

@@ -26,7 +26,7 @@ void check_unchanged(Recording& r, Id op, int argument, Id value) {
 }  // namespace
 
 void fail_lost(const std::string& why) {
-  throw DiskError("[session] a value that cannot be recomputed was put away, and is lost: " + why);
+  throw DiskError("[session] a value that cannot be recomputed was offloaded, and is lost: " + why);
 }
 
 void check_inputs(Recording& r, Id op) {
@@ -96,12 +96,12 @@ void ReplayNeeds::add_operator(Id op) {
 }
 
 bool ReplayNeeds::collect_siblings() {
-  constexpr Id far = 32;  // what lies further away is needed at another time
+  constexpr Id window = 32;  // operators: what lies outside of it is needed at another time
   if (operators_.empty() || r_.context().evicts_everything()) return false;
   const auto [first, last] = std::minmax_element(operators_.begin(), operators_.end());
-  const Id end = std::min(r_.cursor().next(), *last + far);
+  const Id end = std::min(r_.cursor().next(), *last + window);
   std::vector<Id> siblings;
-  for (Id op = std::max(*first, *last - far); op < end; ++op) {
+  for (Id op = std::max(*first, *last - window); op < end; ++op) {
     if (is_sibling(op)) siblings.push_back(op);
   }
   for (const Id op : siblings) collect_operator(op);

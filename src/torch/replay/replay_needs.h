@@ -36,25 +36,25 @@ class ReplayNeeds {
   ReplayNeeds(Recording& recording, From from) : r_(recording), from_(from) {}
 
   // ---- collecting ----
-  // What has to be run so that this value is there. Throws ChangedInputError.
+  // Collects what has to be run so that this value is there. Throws ChangedInputError.
   void collect(Id value);
-  // The copy of this value, which nothing else has.
+  // Collects the copy of this value, which is the only one.
   void collect_copy(Id value) { pin(value, slots_[value]); }
-  // This operator in any case. Throws ChangedInputError.
+  // Collects this operator in any case. Throws ChangedInputError.
   void collect_operator(Id op);
-  // This operator on inputs that somebody brings.
+  // Collects this operator on inputs that the caller brings.
   void collect_alone(Id op);
-  // Operators that make values which saved tensors wait for out of what is collected: if that is dear, it is better
-  // made once for all of them than once for each. False: there are none.
+  // Collects operators that make values which saved tensors wait for out of what is collected: if that is expensive, it
+  // is better made once for all of them than once for each. False if there are none.
   bool collect_siblings();
-  // This value is asked for: it is not freed.
+  // Keeps this value from being freed, because it is asked for.
   void want(Id value) { slots_[value].wanted = true; }
 
   // ---- what was collected ----
   // In the order of the recording.
   [[nodiscard]] const std::vector<Id>& operators();
   [[nodiscard]] Slot& slot(Id value) { return slots_[value]; }
-  // nullptr: nobody needs it.
+  // Returns its slot. Null if it is not needed.
   [[nodiscard]] Slot* find(Id value);
 
  private:

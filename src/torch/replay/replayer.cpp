@@ -232,12 +232,12 @@ void put_for_plan(Recording& recording, Id value) {
   std::shared_ptr<const TierCopy> copy;
   bool shared = false;
   {
-    const Arbiter lock;
+    Arbiter lock;
     shared = recording.values().held_by_program(value);
     copy = recording.values().put_below(value);
+    lock.unlock();
   }
   if (copy && shared) copy->finish_put();
-  recording.context().settle_tiers();
 }
 
 void get_for_plan(Recording& recording, Id value) {
@@ -261,9 +261,7 @@ void finish_put_for_plan(Recording& recording, Id value) {
     const Arbiter lock;
     copy = recording.values().below(value);
   }
-  if (!copy) return;
-  copy->finish_put();
-  recording.context().settle_tiers();
+  if (copy) copy->finish_put();
 }
 
 }  // namespace reprise::internal

@@ -10,26 +10,28 @@
 
 namespace reprise::internal {
 
-// The contents of a value, recomputed if they are not resident. Other outputs that saved tensors wait for are kept on
-// the way. Throws ChangedInputError, BudgetError, and what the operators throw.
+// Returns the contents of a value, recomputed if they are not resident. Other outputs that saved tensors wait for are
+// kept on the way. Throws ChangedInputError, BudgetError, and what the operators throw.
 [[nodiscard]] c10::Storage recompute(Recording&, Id value);
 
-// What running the operator of a value again gives, whether the value is resident or not; the recording does not learn
-// of it. `everything`: all that it is made from is recomputed as well, from the leaves. Throws likewise.
+// Returns what running the operator of a value again gives, whether the value is resident or not, without effect on the
+// recording. `everything`: all that it is made from is recomputed as well, from the leaves. Throws likewise.
 enum class Anew { itself, everything };
 [[nodiscard]] c10::Storage recompute_anew(Recording&, Id value, Anew);
 
-// These operators again, for a plan: their outputs are kept. What they need and is not there is recomputed, too.
+// Runs these operators again, for a plan: their outputs are kept. What they need and is not there is recomputed as
+// well.
 void replay_for_plan(Recording&, std::span<const Id> operators, std::span<const Id> outputs);
 
-// From its packed copy, which stays.
+// Has the value from its packed copy, which stays.
 void unpack_for_plan(Recording&, Id value);
 
-// To the tier below: put beside the computation, unless the program has the storage, too, and may write into it.
+// Puts the value into the tier below, beside the computation, unless the program has the storage as well, and may write
+// into it.
 void put_for_plan(Recording&, Id value);
-// From there: begins to get it, for whoever asks next.
+// Begins to get it from there.
 void get_for_plan(Recording&, Id value);
-// What is written behind is written now: the plan counts on its memory.
+// Waits until it has been put: the plan counts on its memory.
 void finish_put_for_plan(Recording&, Id value);
 
 }  // namespace reprise::internal

@@ -13,9 +13,10 @@ OpenSteps& OpenSteps::of_process() {
 }
 
 void OpenSteps::open(const RecordingContext& context) {
+  const Arbiter lock;
   for (const auto& [device, budget] : context.devices()) {
     if (count(*device) != 0) continue;
-    device->begin();
+    device->begin(lock);
     at_[device] = {device->meter().other(), 0};
   }
   open_.push_back(&context);
@@ -36,6 +37,7 @@ void OpenSteps::settle(RecordingContext& context, const CountedDevice& device, s
 }
 
 void OpenSteps::keep_only(const RecordingContext* context) {
+  const Arbiter lock;
   const std::vector<const RecordingContext*> were_open = std::exchange(open_, {});
   if (context) open_.push_back(context);
   for (const auto& [device, at] : at_) {
@@ -43,7 +45,7 @@ void OpenSteps::keep_only(const RecordingContext* context) {
     const auto was_here = [&, one = device](const RecordingContext* of_step) {
       return of_step->device_of(one->meter()) != untracked;
     };
-    if (count(*device) == 0 && std::any_of(were_open.begin(), were_open.end(), was_here)) device->end();
+    if (count(*device) == 0 && std::any_of(were_open.begin(), were_open.end(), was_here)) device->end(lock);
   }
 }
 
@@ -78,9 +80,10 @@ void OpenSteps::reserve_at_least(const CountedDevice& device, Bytes bytes) {
 }
 
 void OpenSteps::leave(const RecordingContext& context) const {
+  const Arbiter lock;
   set_limits(context);
   for (const auto& [device, budget] : context.devices()) {
-    if (count(*device) == 0) device->end();
+    if (count(*device) == 0) device->end(lock);
   }
 }
 

@@ -72,11 +72,6 @@ ValueTier* RecordingContext::below(DeviceOrdinal device) const {
   return host_ && &host_->below() == &above ? host_.get() : nullptr;
 }
 
-void RecordingContext::settle_tiers() const {
-  if (disk_) (void)disk_->settle();
-  if (host_) (void)host_->settle();
-}
-
 void RecordingContext::settle_all_tiers() const {
   if (disk_) disk_->settle_all();
   if (host_) host_->settle_all();

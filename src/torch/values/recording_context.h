@@ -83,7 +83,6 @@ class RecordingContext {
   // What plans may use, or the values of one device, at present terms.
   [[nodiscard]] OfferedTiers tiers(DeviceOrdinal = 0) const;
   // See ValueTier: of all of them. Not under the lock.
-  void settle_tiers() const;
   void settle_all_tiers() const;
   [[nodiscard]] bool evicts_everything() const { return evict_everything_; }
 

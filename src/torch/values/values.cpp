@@ -10,7 +10,12 @@
 namespace reprise::internal {
 
 Values::Values(RecipeCursor& cursor, const Journal& journal, RecordingContext& context, bool may_evict)
-    : cursor_(cursor), journal_(journal), context_(context), may_evict_(may_evict), victims_(context.devices().size()) {
+    : cursor_(cursor),
+      journal_(journal),
+      context_(context),
+      may_evict_(may_evict),
+      victims_(context.devices().size()),
+      device_fingerprints_(std::make_shared<DeviceFingerprints>(bindings_, pending_, context.devices())) {
   resize();
 }
 
@@ -141,7 +146,7 @@ void Values::take_fingerprints(Id value, const c10::Storage& contents) {
   if (!cursor_.in_recipes(value) || !context_.verifies(cursor_.info(value))) return;
   const bool far = contents.device_type() != c10::DeviceType::CPU;
   if (far && live_[value].copies.usable_below()) return;  // its copy is not compared, and reading waits for the device
-  if (far) return unread_.push_back(contents);
+  if (far) return device_fingerprints_->read_later(contents, live_[value].made_on);
   const SavedTensor* last = nullptr;
   for (SavedTensor* const saved : pending_.of(value)) {
     if (!saved->fingerprint.empty() || !saved->unmoved()) continue;
@@ -342,6 +347,7 @@ void Values::end() {
 }
 
 void Values::clear() {
+  device_fingerprints_->end();
   bindings_.clear();
   Arbiter::discard_all(std::move(live_));
   live_.clear();

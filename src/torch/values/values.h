@@ -15,6 +15,7 @@
 
 #include "torch/recipes/recipe_cursor.h"
 #include "torch/values/bindings.h"
+#include "torch/values/device_fingerprints.h"
 #include "torch/values/journal.h"
 #include "torch/values/pending.h"
 #include "torch/values/recording_context.h"
@@ -112,10 +113,11 @@ class Values {
   bool release_outlasting();  // false: of none
   // Lets go of our handle, with a fingerprint for those who wait for it.
   void evict(Id value);
-  // The contents are about to go: a fingerprint for those who wait for them, if it is to be verified. Contents that are
-  // far are held until somebody has read them, see device_fingerprints.h.
+  // The contents are about to go: a fingerprint for those who wait for them, if it is to be verified. Those on an
+  // accelerator are held until they have been read, see device_fingerprints.h.
   void take_fingerprints(Id value, const c10::Storage& contents);
-  [[nodiscard]] std::vector<c10::Storage> take_unread() { return std::exchange(unread_, {}); }
+  // See DeviceFingerprints.
+  void read_held() { device_fingerprints_->read_held(); }
   // The stream that its contents were made on; none: they are on the CPU.
   [[nodiscard]] const std::optional<c10::Stream>& made_on(Id value) const { return live_[value].made_on; }
   // Packs it; the storage is kept. False: it does not pack, or there is no room. The copy is among the other bytes if
@@ -212,7 +214,7 @@ class Values {
   std::vector<bool> needed_;          // by value, if known
   bool needed_known_ = false;
   std::size_t look_for_origins_at_ = 0;  // a moment: looking for them takes a while
-  std::vector<c10::Storage> unread_;
+  const std::shared_ptr<DeviceFingerprints> device_fingerprints_;
   std::vector<Id> released_;  // that outlast what they were made of, and that recipes may still need
 };
 

@@ -159,7 +159,7 @@ struct Told final : torch::autograd::FunctionPostHook {
   }
 };
 
-TEST_F(OffloadedGradient, IsNoneThatAHookOfTheProgramIsToldOf) {
+TEST_F(OffloadedGradient, IsNoneThatAHookOfTheProgramSees) {
   std::vector<decltype(torch::autograd::impl::grad_accumulator({}))> accumulators;
   for (const at::Tensor& parameter : parameters_) {
     accumulators.push_back(torch::autograd::impl::grad_accumulator(parameter));

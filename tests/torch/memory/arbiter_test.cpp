@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <memory>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -56,7 +57,7 @@ TEST(Arbiter, IsWaitedForAsTheBindingOfALanguageSays) {
   EXPECT_EQ(waits, 1);
 }
 
-TEST(Arbiter, PutsAHandleAsideUntilItIsFree) {
+TEST(Arbiter, KeepsAHandleThatIsDiscardedUntilItIsFree) {
   c10::Storage storage = libtorch::share(libtorch::storage_of(at::ones({4})));
   c10::weak_intrusive_ptr<c10::StorageImpl> watched(storage.getWeakStorageImpl());
   {
@@ -70,6 +71,121 @@ TEST(Arbiter, PutsAHandleAsideUntilItIsFree) {
   watched = storage.getWeakStorageImpl();
   Arbiter::discard(std::move(storage));
   EXPECT_TRUE(watched.expired()) << "nothing is locked";
+}
+
+TEST(Arbiter, RunsWhatWasLeftForAfterWhenTheOutermostHasReleasedTheLockInOrder) {
+  std::vector<int> ran;
+  const auto note = [&](int number) {
+    return [&ran, number] {
+      EXPECT_FALSE(Arbiter::held());
+      ran.push_back(number);
+    };
+  };
+  {
+    const Arbiter lock;
+    Arbiter::after(note(1));
+    {
+      const Arbiter inner;
+      Arbiter::after(note(2));
+    }
+    Arbiter::after([&, owned = std::make_unique<int>(3)] { note (*owned)(); });
+    EXPECT_TRUE(ran.empty());
+  }
+  EXPECT_EQ(ran, (std::vector{1, 2, 3}));
+  Arbiter::after(note(4));
+  EXPECT_EQ(ran.back(), 4) << "nothing is locked";
+}
+
+TEST(Arbiter, RunsWhatIsLeftForAfterByWhatRunsAfterBeforeThatEnds) {
+  std::vector<int> ran;
+  {
+    const Arbiter lock;
+    Arbiter::after([&] {
+      {
+        const Arbiter again;
+        Arbiter::after([&] { ran.push_back(1); });
+        EXPECT_TRUE(ran.empty());
+      }
+      EXPECT_EQ(ran.size(), 1U);
+      ran.push_back(2);
+    });
+    Arbiter::after([&] { ran.push_back(3); });
+  }
+  EXPECT_EQ(ran, (std::vector{1, 2, 3}));
+}
+
+TEST(Arbiter, RunsAllThatWasLeftForAfterAlsoWhenSomethingThrows) {
+  int ran = 0;
+  const auto leave_three = [&] {
+    Arbiter::after([&] {
+      ++ran;
+      throw std::runtime_error("the first");
+    });
+    Arbiter::after([&] {
+      ++ran;
+      throw std::runtime_error("the second");
+    });
+    Arbiter::after([&] { ++ran; });
+  };
+  try {
+    const Arbiter lock;
+    leave_three();
+    throw std::logic_error("another");
+  } catch (const std::logic_error&) {
+    EXPECT_EQ(ran, 3) << "while the exception left the scope";
+  }
+  {
+    const Arbiter lock;
+    leave_three();
+  }
+  EXPECT_EQ(ran, 6);
+  leave_three();
+  EXPECT_EQ(ran, 9);
+  try {
+    Arbiter lock;
+    leave_three();
+    lock.unlock();
+    ADD_FAILURE() << "it throws what the first of them threw";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "the first");
+  }
+  EXPECT_EQ(ran, 12);
+  EXPECT_FALSE(Arbiter::held());
+}
+
+TEST(Arbiter, IsStillHeldByTheOutermostAfterAnInnerUnlock) {
+  bool ran = false;
+  Arbiter lock;
+  {
+    Arbiter inner;
+    Arbiter::after([&] { ran = true; });
+    inner.unlock();
+  }
+  EXPECT_TRUE(Arbiter::held());
+  EXPECT_FALSE(ran);
+  lock.unlock();
+  EXPECT_FALSE(Arbiter::held());
+  EXPECT_TRUE(ran);
+}
+
+TEST(Arbiter, RunsWhatWasLeftForAfterOnTheThreadThatLeftItAndLetsOthersIn) {
+  constexpr int threads = 4, times = 50;
+  std::vector<int> ran(threads);
+  std::vector<std::thread> all;
+  for (int t = 0; t < threads; ++t) {
+    all.emplace_back([&, t] {
+      for (int i = 0; i < times; ++i) {
+        const Arbiter lock;
+        Arbiter::after([&, t, on = std::this_thread::get_id()] {
+          EXPECT_EQ(std::this_thread::get_id(), on);
+          std::thread([] { const Arbiter lock_there; }).join();  // it is free: another one can have it
+          ++ran[t];
+        });
+      }
+    });
+  }
+  for (std::thread& thread : all) thread.join();
+  EXPECT_EQ(ran, std::vector<int>(threads, times));
 }
 
 struct Counted : Pooled<Counted, 2> {

@@ -171,7 +171,7 @@ TEST_F(MeterTest, FailsBeforeTheFirstByteOver) {
 std::vector<c10::DataPtr> droppable;
 std::vector<Bytes> asked;
 
-TEST_F(MeterTest, PressureIsToldTheBytesAndAskedUntilTheyFit) {
+TEST_F(MeterTest, PressureIsAskedWithTheBytesUntilTheyFit) {
   asked.clear();
   for (int i = 0; i < 5; ++i) droppable.push_back(memory(1000));
   meter::callbacks(
@@ -265,7 +265,7 @@ TEST_F(MeterTest, MemoryThatIsTakenAtItsDeathLivesOn) {
   EXPECT_EQ(meter::live(), live_before);
 }
 
-TEST_F(MeterTest, TheDeathOfTaggedMemoryIsToldBeforeItGoes) {
+TEST_F(MeterTest, TaggedMemoryIsShownToTheCallbackBeforeItIsFreed) {
   dead.clear();
   meter::callbacks(nullptr, [](meter::Header& header) {
     dead.push_back({header.tag, header.bytes, header.tracked, *reinterpret_cast<char*>(&header + 1)});
@@ -289,7 +289,7 @@ TEST_F(MeterTest, TheDeathOfTaggedMemoryIsToldBeforeItGoes) {
   EXPECT_EQ(dead[0].content, 'x');
 }
 
-TEST_F(MeterTest, ReusedMemoryIsNobodys) {
+TEST_F(MeterTest, ReusedMemoryBelongsToNoRecording) {
   for (const std::size_t bytes : {512, 1 << 20}) {
     for (int i = 0; i < 3; ++i) {
       const c10::Storage one = storage(bytes);
@@ -346,7 +346,7 @@ TEST_F(MeterTest, KnowsWhenAnotherAllocatorIsInFront) {
   EXPECT_TRUE(meter::is_installed());
 }
 
-TEST_F(MeterTest, TheProfilerIsToldAsOfAnyAllocator) {
+TEST_F(MeterTest, TheProfilerSeesItAsItSeesAnyAllocator) {
   struct Profiler : c10::MemoryReportingInfoBase {
     void reportMemoryUsage(void*, std::int64_t bytes, std::size_t, std::size_t, c10::Device) override {
       told.push_back(bytes);

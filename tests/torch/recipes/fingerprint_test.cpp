@@ -55,7 +55,7 @@ TEST(Fingerprint, SeesEveryBitOfEveryElement) {
   EXPECT_EQ(of(a), before);
 }
 
-TEST(Fingerprint, TellsZeroFromNegativeZeroAndKnowsNotANumber) {
+TEST(Fingerprint, DistinguishesZeroFromNegativeZeroAndKnowsNotANumber) {
   const at::Tensor zero = at::zeros({8}), nothing = at::full({8}, std::nan(""));
   EXPECT_NE(of(zero), of(-zero));
   EXPECT_EQ(of(nothing), of(nothing.clone()));

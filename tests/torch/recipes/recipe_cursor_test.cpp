@@ -58,7 +58,7 @@ TEST(RecipeCursor, HasNumbersOfItsOwnWhereTheyDifferFromTheRecipes) {
   EXPECT_EQ(two.recipes->constants[0].toDouble(), 0.5);
 }
 
-TEST(RecipeCursor, TellsAllWhoFollowTheSameRecipesThatAnOperatorIsNotToBeReplayed) {
+TEST(RecipeCursor, MarksAnOperatorAsNotReplayableForAllWhoFollowTheSameRecipes) {
   const TwoOperators two;
   RecipeCursor cursor(two.recipes);
   const RecipeCursor other(two.recipes);

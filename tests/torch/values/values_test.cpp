@@ -18,15 +18,15 @@ namespace {
 using enum Availability;
 
 TEST(Availability, OfAValueNeverLeadsBack) {
-  constexpr std::array all{unmet, usual, orphan, copied, lost, lost_without_room};
+  constexpr std::array all{not_seen, normal, recipe_broken, saved_copy, lost, lost_no_room};
   for (const Availability from : all) {
     for (const Availability to : all) EXPECT_FALSE(may_become(from, to) && to <= from);
   }
-  EXPECT_TRUE(may_become(unmet, usual));
-  EXPECT_FALSE(may_become(unmet, lost));
-  EXPECT_TRUE(may_become(usual, orphan) && may_become(usual, copied) && may_become(usual, lost_without_room));
-  EXPECT_TRUE(may_become(orphan, copied) && may_become(orphan, lost));
-  for (const Availability to : all) EXPECT_FALSE(may_become(copied, to) || may_become(lost, to));
+  EXPECT_TRUE(may_become(not_seen, normal));
+  EXPECT_FALSE(may_become(not_seen, lost));
+  EXPECT_TRUE(may_become(normal, recipe_broken) && may_become(normal, saved_copy) && may_become(normal, lost_no_room));
+  EXPECT_TRUE(may_become(recipe_broken, saved_copy) && may_become(recipe_broken, lost));
+  for (const Availability to : all) EXPECT_FALSE(may_become(saved_copy, to) || may_become(lost, to));
 }
 
 // A pass of one operator, met so many times, and a plan for it that does this after it.
@@ -58,15 +58,15 @@ TEST(Recording, IsAtEaseUnderAPlanThatAsksForNothingAndFollowsItNowAndThen) {
     return std::make_unique<Recording>(context, planned(met, what), true);
   };
   const Bytes much = Bytes{1} << 40;
-  const auto usual = begun(much, 1, Kind::end);
-  EXPECT_TRUE(usual->is_unmonitored());
-  EXPECT_FALSE(usual->plan() || usual->journal().measuring_other());
+  const auto normal = begun(much, 1, Kind::end);
+  EXPECT_TRUE(normal->is_unmonitored());
+  EXPECT_FALSE(normal->plan() || normal->journal().measuring_other());
   const auto measured = begun(much, 16, Kind::end);
   EXPECT_TRUE(measured->plan() && measured->journal().measuring_other()) << "so that other bytes are seen to grow";
   EXPECT_FALSE(measured->is_unmonitored());
   EXPECT_TRUE(begun(much, 1, Kind::drop)->plan()) << "it evicts something";
-  usual->drop_plan();
-  EXPECT_FALSE(usual->is_unmonitored());
+  normal->drop_plan();
+  EXPECT_FALSE(normal->is_unmonitored());
 }
 
 // A recording that may evict, with a tensor from outside and one operator on it that has run.
@@ -159,12 +159,12 @@ TEST_F(ValuesTest, AreCopiedBeforeTheProgramOverwritesWhatARecipeNeeds) {
   recording->attach(tensor, made, libtorch::storage_of(y));
   EXPECT_TRUE(values().would_copy(outside));
   values().replace(outside, x.clone().storage());
-  EXPECT_EQ(values().availability(outside), copied);
+  EXPECT_EQ(values().availability(outside), saved_copy);
   EXPECT_FALSE(values().would_copy(outside));
   values().unbind(libtorch::storage_of(x), outside);
   EXPECT_TRUE(values().kept(outside));
   values().lose(outside, lost);
-  EXPECT_EQ(values().availability(outside), copied);
+  EXPECT_EQ(values().availability(outside), saved_copy);
   recording->detach(tensor);
 }
 
@@ -173,13 +173,13 @@ TEST_F(ValuesTest, AreNotCopiedIfNobodyWaitsForWhatIsMadeOfThem) {
 }
 
 TEST_F(ValuesTest, MadeOfALostOneAreKeptIfTheyAreThere) {
-  values().lose(outside, lost_without_room);
-  EXPECT_EQ(values().availability(outside), lost_without_room);
-  EXPECT_EQ(values().availability(made), orphan);
+  values().lose(outside, lost_no_room);
+  EXPECT_EQ(values().availability(outside), lost_no_room);
+  EXPECT_EQ(values().availability(made), recipe_broken);
   EXPECT_TRUE(values().kept(made));
   EXPECT_FALSE(values().recomputable(made));
   values().lose(outside, lost);
-  EXPECT_EQ(values().availability(outside), lost_without_room);
+  EXPECT_EQ(values().availability(outside), lost_no_room);
 }
 
 TEST_F(ValuesTest, WrittenByOthersTakeTheirSavedTensorsAlongIfNoCounterSawIt) {
@@ -246,7 +246,7 @@ TEST_F(ValuesTest, FreedForGoodAreTakenIfARecipeNeedsThem) {
   const Bytes live = meter::live();
   resize(x, 0);
   EXPECT_EQ(meter::live(), live);
-  EXPECT_EQ(values().availability(outside), copied);
+  EXPECT_EQ(values().availability(outside), saved_copy);
   EXPECT_EQ(values().kept(outside).nbytes(), 4096u);
   EXPECT_EQ(static_cast<const float*>(values().kept(outside).data())[1023], 1);
   recording->detach(tensor);
