@@ -84,7 +84,7 @@ void write_json(std::ostream& out, const LiveReport& r) {
               {"replays", last.replays},
               {"replay_seconds", rounded(spread_of(r.replay_seconds).median, 6)},
               {"pack_seconds", rounded(spread_of(r.pack_seconds).median, 6)},
-              {"evicted_bytes", last.evicted_last_step},
+              {"evicted_bytes", last.evicted_last_step()},
               {"packed_bytes", last.packed_last_step},
               {"promised_peak_bytes", or_null(promised_peak(r))},
               {"promised_overhead", or_null(last.promised_overhead)},

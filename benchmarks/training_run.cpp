@@ -93,7 +93,7 @@ StepResult Training::run(const std::function<torch::Tensor()>& loss_of, Session*
   result.wall_seconds = 1e-6 * (wall_microseconds() - wall);
   result.peak = meter.peak();
   // A session marks the peak for itself: then what is read here begins at the end of its step.
-  if (session != nullptr) result.peak = std::max(result.peak, session->summary().peak_last_step);
+  if (session != nullptr) result.peak = std::max(result.peak, session->summary().peak_last_step());
   return result;
 }
 

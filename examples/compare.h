@@ -40,7 +40,7 @@ int compare(const Train& train, double share) try {
 
   reprise::Session measuring;  // without a budget nothing is evicted, and the peak is that of a plain step
   const Outcome measured = train(measuring);
-  const reprise::Bytes plain_peak = measuring.summary().peak;
+  const reprise::Bytes plain_peak = measuring.summary().peak();
 
   const auto budget = static_cast<reprise::Bytes>(share * static_cast<double>(plain_peak));
   // Planning is short, so that a training of a second has something of the plan.
@@ -51,14 +51,14 @@ int compare(const Train& train, double share) try {
   const bool identical = plain == measured && plain == limited;
   std::printf("%-16s  %12s  %12s  %12s\n", "", "peak", "first loss", "last loss");
   for (const auto& [name, peak, outcome] :
-       {std::tuple{"plain", plain_peak, &plain}, {"within budget", summary.peak, &limited}}) {
+       {std::tuple{"plain", plain_peak, &plain}, {"within budget", summary.peak(), &limited}}) {
     std::printf("%-16s  %12s  %12.9f  %12.9f\n", name, reprise::format_bytes(peak).c_str(), outcome->losses.front(),
                 outcome->losses.back());
   }
   std::printf("budget %s, %.2f of the plain peak; losses and final state identical: %s\n\n",
               reprise::format_bytes(budget).c_str(), share, identical ? "yes, bit for bit" : "NO");
   std::cout << summary << std::flush;
-  return identical && summary.peak <= budget ? 0 : 1;
+  return identical && summary.peak() <= budget ? 0 : 1;
 } catch (const std::exception& error) {  // a budget that is too small: the error says what would be enough
   std::cerr << error.what() << '\n';
   return 1;

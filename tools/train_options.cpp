@@ -6,8 +6,10 @@
 
 #include "reprise/trace/amount.h"
 #include "reprise/trace/error.h"
+#include "torch/api/option_table.h"
 
 namespace reprise::tools {
+using namespace internal;
 namespace {
 
 constexpr const char* train_summary = "train a small character-level GPT inside a byte budget";
@@ -80,6 +82,13 @@ void add_training_options(CLI::App& command, TrainOptions& options) {
       ->check(whole_number(1, 4096));
 }
 
+// An option that `reprise run` has, too.
+template <class Value>
+CLI::Option* add_session_option(CLI::App& command, const std::string& flag, Value& value) {
+  const Option& option = option_of(flag);
+  return command.add_option(flag, value, help_of(option))->type_name(std::string(option.placeholder));
+}
+
 void add_budget_options(CLI::App& command, TrainOptions& options) {
   command
       .add_option("--budget", options.budget,
@@ -89,21 +98,10 @@ void add_budget_options(CLI::App& command, TrainOptions& options) {
   command.add_flag("--compare", options.compare,
                    "Train plainly, then inside the budget, and measure re-running checkpoints; print a table.");
   command.add_flag("--plain", options.plain, "Train without Reprise: no budget, nothing is recorded.");
-  command
-      .add_option("--planning-share", options.planning_share,
-                  "The CPU time that planning may take, as a share of that of all steps so far. 0: no plans; inf: "
-                  "every trace is planned at once. Default: 0.05.")
-      ->type_name("SHARE")
+  add_session_option(command, "--planning-share", options.planning_share)
       ->check(number(0, std::numeric_limits<double>::infinity()));
-  command
-      .add_option("--planning-time", options.planning_time,
-                  "How long to search for a plan at most, in seconds, on a thread of its own. 0: no plans. Default: 5.")
-      ->type_name("SECONDS")
-      ->check(number(0, 1e6));
-  command
-      .add_option("--plans", options.plans,
-                  "Keep plans in this folder. The next run follows them from its second step on.")
-      ->type_name("FOLDER");
+  add_session_option(command, "--planning-time", options.planning_time)->check(number(0, most_planning_seconds));
+  add_session_option(command, "--plans", options.plans);
 }
 
 void add_file_options(CLI::App& command, TrainOptions& options) {

@@ -41,6 +41,7 @@
 #include "reprise/torch/session.h"
 #include "reprise/torch/session_report.h"
 #include "reprise/trace/amount.h"
+#include "reprise/trace/budget.h"
 #include "reprise/trace/error.h"
 #include "reprise/trace/files.h"
 #include "reprise/trace/growth.h"

@@ -142,12 +142,6 @@ py::dict dict_of(const Description& description) {
   return all;
 }
 
-std::vector<DeviceBudget> device_budgets(const NamedBudgets& budgets) {
-  std::vector<DeviceBudget> all;
-  for (const auto& [device, bytes] : budgets) all.push_back({device, bytes.value_or(no_limit)});
-  return all;
-}
-
 Verify verify_of(const std::string& room, const std::string& name) {
   for (const Verify when : {Verify::never, Verify::first_time, Verify::always}) {
     if (name == name_of(when)) return when;

@@ -23,8 +23,6 @@ namespace reprise::python {
 [[nodiscard]] pybind11::dict dict_of(const Description&);
 
 // None: no limit.
-using NamedBudgets = std::vector<std::pair<std::string, std::optional<Bytes>>>;
-[[nodiscard]] std::vector<DeviceBudget> device_budgets(const NamedBudgets&);
 
 [[nodiscard]] Verify verify_of(const std::string& room, const std::string& name);
 [[nodiscard]] std::string name_of(Verify);

@@ -21,6 +21,8 @@
 #include "reprise/torch/session_report.h"
 #include "torch/api/find_largest.h"
 #include "torch/api/measure_in_copy.h"
+#include "torch/api/named_policies.h"
+#include "torch/api/option_table.h"
 #include "torch/api/run_step.h"
 #include "torch/memory/arbiter.h"
 #include "torch/memory/counted_device.h"
@@ -34,34 +36,6 @@ namespace reprise::python {
 namespace {
 
 using NoInterpreter = py::call_guard<py::gil_scoped_release>;
-
-// A policy by names, which needs no Python while a step runs: those of policy::by_names and, for all others, the
-// policies that the library has.
-Policy policy_of(const std::vector<std::pair<std::string, std::string>>& rules) {
-  const std::map<std::string, Choice> choices{
-      {"keep", Choice::keep}, {"evict", Choice::evict}, {"pack", Choice::pack}, {"automatic", Choice::automatic}};
-  std::vector<std::pair<std::string, Choice>> named;
-  std::vector<Policy> policies;
-  for (const auto& [name, choice] : rules) {
-    if (name == "keep_products") {
-      policies.push_back(policy::keep_products());
-    } else if (name == "pack_random") {
-      policies.push_back(policy::pack_random());
-    } else if (name == "evict_cheap") {
-      policies.push_back(policy::evict_cheap());
-    } else if (name.find("::") == std::string::npos && !name.ends_with("*")) {
-      throw BadOption("[session] option policy has '" + name +
-                      "': it must be an operator ('aten::mm'), modules ('encoder.*'), or one of keep_products, "
-                      "pack_random, evict_cheap");
-    } else if (const auto found = choices.find(choice); found != choices.end()) {
-      named.emplace_back(name, found->second);
-    } else {
-      throw BadOption("[session] option policy has '" + choice + "' for '" + name +
-                      "': it must be keep, evict, pack or decide");
-    }
-  }
-  return policy::by_names(named, policy::first_of(std::move(policies)));
-}
 
 // A session, and its open step: Python has no scopes that end.
 class PythonSession {
@@ -82,8 +56,10 @@ class PythonSession {
     step_.emplace(session.step());
     opened_by_ = std::this_thread::get_id();
   }
-  void close() {
+  // A step that failed does not measure what shares of a peak are shares of.
+  void close(bool failed) {
     const std::scoped_lock lock(mutex_);
+    if (step_ && failed) internal::SessionInside::of(session).step_failed();
     step_.reset();
   }
 
@@ -95,42 +71,32 @@ class PythonSession {
   std::thread::id opened_by_;
 };
 
-std::unique_ptr<PythonSession> make_session(std::optional<Bytes> budget, const std::string& device,
-                                            const NamedBudgets& budgets, const std::string& disk,
-                                            std::optional<Bytes> disk_bytes, Bytes host, const std::string& verify,
-                                            bool pack, double planning_share, double planning_seconds,
-                                            const std::string& plans,
-                                            const std::vector<std::pair<std::string, std::string>>& policy,
-                                            bool evict_everything, const std::string& name) {
-  if (!(planning_seconds >= 0 && planning_seconds < 1e9)) {
-    throw BadOption("[session] option planning_seconds is " + std::to_string(planning_seconds) +
-                    ": it must be from 0 to 1e9");
+// The values of Session's keywords as text, and the rules of its policy.
+std::unique_ptr<PythonSession> make_session(const std::map<std::string, std::string>& options,
+                                            const std::vector<std::pair<std::string, std::string>>& policy) {
+  internal::RunSettings settings;
+  for (const internal::Option& option : internal::options_of_run) {
+    const auto given = options.find(std::string(option.keyword));
+    if (given == options.end()) continue;
+    internal::set_option(settings, option, "[session] option " + given->first, given->second);
   }
-  SessionOptions options;
-  options.budget = budget.value_or(no_limit);
-  options.device = device;
-  options.budgets = device_budgets(budgets);
-  options.disk.folder = disk;
-  if (disk_bytes) options.disk.bytes = *disk_bytes;
-  options.host.bytes = host;
-  options.verify = verify_of("session", verify);
-  options.pack = pack;
-  options.planning_share = planning_share;
-  options.planning_time = std::chrono::milliseconds(static_cast<std::int64_t>(planning_seconds * 1000));
-  options.plans = plans;
-  if (!policy.empty()) options.policy = policy_of(policy);
-  options.evict_everything = evict_everything;
-  options.name = name;
+  settings.session.policy = internal::policy_of(policy);
   const py::gil_scoped_release no_interpreter;
-  return std::make_unique<PythonSession>(std::move(options));
+  return std::make_unique<PythonSession>(std::move(settings.session));
 }
 
 // As Ctrl-C expects it: a signal ends it.
-void wait_for_plan(PythonSession&) {
+void wait_for_plan(PythonSession& self) {
+  std::uint64_t last = 0;
+  {
+    const py::gil_scoped_release no_interpreter;
+    const internal::Arbiter lock;
+    last = internal::SessionInside::of(self.session).last_planning_job();
+  }
   while (true) {
     {
       const py::gil_scoped_release no_interpreter;
-      if (internal::Planning::of_process().wait(std::chrono::milliseconds(50))) return;
+      if (internal::Planning::of_process().wait(last, std::chrono::milliseconds(50))) return;
     }
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
   }
@@ -196,16 +162,13 @@ void run_step_of(PythonSession& self, const std::function<void()>& step, const s
 
 void add_sessions(py::module_& module) {
   py::class_<PythonSession>(module, "Session")
-      .def(py::init(&make_session), py::arg("budget"), py::arg("device"), py::arg("budgets"), py::arg("disk"),
-           py::arg("disk_bytes"), py::arg("host"), py::arg("verify"), py::arg("pack"), py::arg("planning_share"),
-           py::arg("planning_seconds"), py::arg("plans"), py::arg("policy"), py::arg("evict_everything"),
-           py::arg("name"))
+      .def(py::init(&make_session), py::arg("options"), py::arg("policy"))
       .def("open", &PythonSession::open, NoInterpreter())
-      .def("close", &PythonSession::close, NoInterpreter())
+      .def("close", &PythonSession::close, py::arg("failed"), NoInterpreter())
       .def(
           "set_budget",
-          [](PythonSession& self, std::optional<Bytes> budget, const std::string& device) {
-            self.session.budget(device, budget.value_or(no_limit));
+          [](PythonSession& self, const std::string& budget, const std::string& device) {
+            self.session.budget(device, Budget(budget));
           },
           py::arg("budget"), py::arg("device"), NoInterpreter())
       .def(

@@ -6,7 +6,7 @@
     for batch in loader:
         with session.step():          # everything inside stays within the budget
             loss = model(batch).loss
-            loss.backward()           # what was evicted is replayed here
+            loss.backward()           # what was evicted is recomputed here
             optimizer.step()
             optimizer.zero_grad()
     print(session)

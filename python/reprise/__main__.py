@@ -17,51 +17,29 @@ from collections.abc import Sequence
 def run(words: Sequence[str]) -> None:
     """Runs a script within a budget, and prints a summary on stderr in the end. Steps are found: one begins with the first
     operator whose result autograd saves, and ends with backward."""
+    from . import _core
+
     parser = argparse.ArgumentParser(prog="python -m reprise run", description=run.__doc__)
-    parser.add_argument("--budget", help="bytes, like 2GiB; default: nothing is limited, and the summary says what it needs")
-    parser.add_argument("--device", default="", help="whose bytes the budget limits: cpu, npu:0; default: the parameters'")
-    parser.add_argument(
-        "--budgets", metavar="DEVICE=AMOUNT,...", help="of several devices, as npu:0=8GiB,cpu=2GiB, instead of --budget and --device"
-    )
-    parser.add_argument("--disk", default="", metavar="FOLDER", help="for values that memory has no room for; default: no disk")
-    parser.add_argument("--disk-bytes", metavar="AMOUNT", help="the most bytes of files there; default: no limit")
-    parser.add_argument(
-        "--host", metavar="AMOUNT", help="bytes of the host, pinned, for values of the accelerator in --device or --budgets; default: none"
-    )
-    parser.add_argument(
-        "--planning-share", type=float, default=0.05, metavar="SHARE", help="of the CPU time of all steps; default: 0.05"
-    )
-    parser.add_argument("--planning-time", type=float, default=5.0, metavar="SECONDS", help="for each plan; default: 5")
-    parser.add_argument("--plans", default="", metavar="FOLDER", help="keeps plans for the next run; default: not kept")
-    parser.add_argument("--trace", metavar="FILE", help="writes the trace of the last step")
-    parser.add_argument("--summary", choices=["text", "json", "none"], default="text", help="default: text")
+    for option in _core.options_of_run():
+        if not option["flag"]:
+            continue
+        text = f"{option['help']} Default: {option['default']}.".replace("%", "%%")
+        if option["placeholder"]:
+            parser.add_argument(option["flag"], dest=option["flag"], metavar=option["placeholder"], help=text)
+        else:
+            parser.add_argument(option["flag"], dest=option["flag"], action="store_const", const=option["flag_means"], help=text)
     parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module, as in python -m")
     parser.add_argument("script", metavar="SCRIPT")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT")
     options = parser.parse_args(words)
-
-    from . import _core, planning
-
+    flags = {flag: text for flag, text in vars(options).items() if flag.startswith("--") and text is not None}
     try:
-        budget = None if options.budget is None else planning.bytes_of(options.budget, what="--budget")
-        disk_bytes = None if options.disk_bytes is None else planning.bytes_of(options.disk_bytes, what="--disk-bytes")
-        if disk_bytes is not None and not options.disk:
-            raise ValueError("--disk-bytes is about a disk, and there is none: name its folder with --disk")
-        host = 0 if options.host is None else planning.bytes_of(options.host, what="--host")
-        _core.find_steps(
-            budget,
-            options.device,
-            _device_budgets(options.budgets),
-            options.disk,
-            disk_bytes,
-            host,
-            options.planning_share,
-            options.planning_time,
-            options.plans,
-        )
+        settings = _core.find_steps(flags)
+        atexit.register(_tell, settings["summary"], settings["report"], settings["trace"])
     except (ValueError, OSError) as error:
-        parser.error(str(error))
-    atexit.register(_tell, options.summary, options.trace)
+        if "--if-possible" not in flags and not os.environ.get("REPRISE_IF_POSSIBLE"):
+            parser.error(str(error))
+        print(f"reprise: {error}; the script runs untouched", file=sys.stderr)
     sys.argv = [options.script, *options.arguments]
     if options.module:
         runpy.run_module(options.script, run_name="__main__", alter_sys=True)
@@ -72,19 +50,7 @@ def run(words: Sequence[str]) -> None:
     runpy.run_path(options.script, run_name="__main__")
 
 
-def _device_budgets(text: str | None) -> list[tuple[str, int | None]]:
-    from . import planning
-
-    budgets: list[tuple[str, int | None]] = []
-    for one in [] if text is None else text.split(","):
-        device, equals, amount = one.partition("=")
-        if not device or not equals:
-            raise ValueError(f"--budgets: {one!r} is not DEVICE=AMOUNT, as in npu:0=8GiB,cpu=2GiB")
-        budgets.append((device, planning.bytes_of(amount, what="--budgets")))
-    return budgets
-
-
-def _tell(summary: str, trace_file: str | None) -> None:
+def _tell(summary: str, report_file: str, trace_file: str) -> None:
     from . import _core
 
     found = _core.found()
@@ -95,12 +61,15 @@ def _tell(summary: str, trace_file: str | None) -> None:
     text, json, trace = found
     if summary != "none":
         print("\n" + text if summary == "text" else json, end="", file=sys.stderr, flush=True)
-    if trace_file is None:
+    if not trace_file and not report_file:
         return
     if trace is None:
         print("reprise: no step was seen from its first operator to the end of backward: there is no trace", file=sys.stderr)
-    else:
+        return
+    if trace_file:
         _core.write_trace(trace_file, trace)
+    if report_file:
+        _core.write_report_of_found(report_file)
 
 
 def doctor() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import html
 import itertools
 import json
+import numbers
 import os
 import threading
 import warnings
@@ -16,7 +17,7 @@ import torch
 from . import _core, arguments, distributed
 from .errors import BudgetError
 from .handles import Handle
-from .planning import Curve, Fit, Plan, Trace, bytes_of, curve
+from .planning import Curve, Fit, Plan, Trace, curve
 
 T = TypeVar("T")
 
@@ -85,7 +86,7 @@ class Step(Handle):
 
     def _close_now(self) -> None:
         if self._thread == threading.get_ident():
-            self._session._core.close()
+            self._session._core.close(True)
             self._thread = None
 
 
@@ -101,13 +102,13 @@ class Session(Handle):
                 optimizer.zero_grad()
         print(session)
 
-    While a step is open, the operators of its thread are recorded. Tensors that autograd saves may be evicted
-    (evicted), and are replayed (recomputed) when backward asks for them: the same bits, from the same operators, without
+    While a step is open, the operators of its thread are recorded. Tensors that autograd saves may be evicted,
+    and are recomputed when backward asks for them: the same bits, from the same operators, without
     running your functions again. The budget counts all live bytes of torch's allocator for a device in the process,
     parameters, gradients and optimizer state included, while a step is open; it is checked before every allocation.
 
     Args:
-        budget: bytes, as an int or as text like "2GiB"; a multiple of what the model needs, like "0.5x", which two
+        budget: bytes, as an int or as text like "2GiB"; a share of what the model needs, like "0.5x", which two
             plain steps measure first; None measures and limits nothing.
         device: whose bytes the budget counts, and whose values are evicted and recomputed: "cpu", "npu:0", or a
             torch.device. None: the device of the parameters, which is the CPU if no accelerator is in use when the first
@@ -160,25 +161,23 @@ class Session(Handle):
         if disk is None and disk_bytes is not None:
             raise ValueError("[session] option disk_bytes is about a disk, and there is none: give disk=")
         self._end_together = arguments.flag(end_together, "[session] option end_together")
-        self._share = _share_of(budget)
         self._seeks_place = device is None and budgets is None and disk is None
-        self._plain_steps = 0
-        self._core = _core.Session(
-            budget=None if self._share else _limit(budget, "[session] option budget"),
-            device="" if device is None else _device(device, "[session] option device"),
-            budgets=_device_budgets(budgets, "[session] option budgets"),
-            disk="" if disk is None else arguments.path(disk, "[session] option disk"),
-            disk_bytes=None if disk_bytes is None else bytes_of(disk_bytes, what="[session] option disk_bytes"),
-            host=0 if host is None else bytes_of(host, what="[session] option host"),
-            verify=arguments.need(verify, str, "[session] option verify", "'never', 'first_time' or 'always'"),
-            pack=arguments.flag(pack, "[session] option pack"),
-            planning_share=arguments.number(planning_share, "[session] option planning_share", finite=False),
-            planning_seconds=arguments.number(planning_seconds, "[session] option planning_seconds"),
-            plans="" if plans is None else arguments.path(plans, "[session] option plans"),
-            policy=_rules(policy),
-            evict_everything=arguments.flag(evict_everything, "[session] option evict_everything"),
-            name=arguments.text(name, "[session] option name"),
-        )
+        texts = {
+            "budget": _budget(budget, "[session] option budget"),
+            "device": None if device is None else _device(device, "[session] option device"),
+            "budgets": None if budgets is None else ",".join(map("=".join, _device_budgets(budgets, "[session] option budgets"))),
+            "disk": None if disk is None else arguments.path(disk, "[session] option disk"),
+            "disk_bytes": None if disk_bytes is None else _amount(disk_bytes, "[session] option disk_bytes"),
+            "host": None if host is None else _amount(host, "[session] option host"),
+            "verify": arguments.need(verify, str, "[session] option verify", "'never', 'first_time' or 'always'"),
+            "pack": _switch(arguments.flag(pack, "[session] option pack")),
+            "planning_share": repr(arguments.number(planning_share, "[session] option planning_share", finite=False)),
+            "planning_seconds": repr(arguments.number(planning_seconds, "[session] option planning_seconds")),
+            "plans": None if plans is None else arguments.path(plans, "[session] option plans"),
+            "evict_everything": _switch(arguments.flag(evict_everything, "[session] option evict_everything")),
+            "name": arguments.text(name, "[session] option name"),
+        }
+        self._core = _core.Session({key: text for key, text in texts.items() if text is not None}, _rules(policy))
 
     def step(self) -> Step:
         """Returns a step, to be used with `with`."""
@@ -219,9 +218,7 @@ class Session(Handle):
 
     @budget.setter
     def budget(self, budget: int | str | None) -> None:
-        self._share = _share_of(budget)
-        self._plain_steps = 0
-        self._core.set_budget(None if self._share else _limit(budget, "[session] budget"), "")
+        self._core.set_budget(_budget(budget, "[session] budget"), "")
 
     @property
     def budgets(self) -> dict[str, int | None]:
@@ -269,7 +266,7 @@ class Session(Handle):
     def measure(self, train: Callable[[], object]) -> Measurement[None]:
         """Runs a step once without the memory that it needs, and returns its peak, its time and its trace.
 
-        It runs in a copy of the process, so that nothing it does is there afterwards: parameters, gradients, optimizer and
+        The step runs in a copy of the process, so it has no side effects: parameters, gradients, optimizer and
         random generators are what they were. Tensors of 64 KiB and more that it makes are fake there: they share a few
         pages of memory, and their values are not real. An operator that tells the program what is in one (`item`,
         `nonzero`) ends the measurement with a SessionError that names it. What only moves bytes looks cheaper than it is.
@@ -339,7 +336,7 @@ class Session(Handle):
         )
 
     def wait_for_plan(self) -> None:
-        """Waits until no planning is under way. Ctrl-C interrupts it."""
+        """Waits until the plans that this session has asked for are made. Ctrl-C interrupts it."""
         self._core.wait_for_plan()
 
     def label_modules(self, model: torch.nn.Module) -> None:
@@ -373,17 +370,10 @@ class Session(Handle):
         return trace
 
     def _close(self, *, failed: bool) -> None:
-        self._core.close()
-        if _warns_of_uncounted and self.budget is not None:
+        limited = _warns_of_uncounted and self.budget is not None
+        self._core.close(failed)
+        if limited:
             self._warn_of_uncounted()
-        if self._share is None or failed or not self.enabled:
-            return
-        # The first step of most optimizers is not the largest: their state comes with it.
-        self._plain_steps += 1
-        if self._plain_steps == 2:
-            self._core.set_budget(_core.parse_budget(self._share, self.summary()["peak_last_step_bytes"]), "")
-            self._share = None
-
 
     def _warn_of_uncounted(self) -> None:
         """After the first step with a budget: once in a process."""
@@ -472,9 +462,21 @@ def fraction_of_memory(share: float) -> int:
     return _core.fraction_of_memory(arguments.number(share, "[fraction_of_memory] share"))
 
 
-def _limit(budget: int | str | None, what: str) -> int | None:
-    # It is no multiple; but what is wrong with it is said in words that know of multiples.
-    return None if budget is None else bytes_of(budget, 1, what)
+def _amount(amount: int | str, what: str, texts: str = "'2GiB'") -> str:
+    """An amount as text, which the core reads."""
+    if isinstance(amount, bool) or not isinstance(amount, (numbers.Integral, str)):
+        raise TypeError(f"{what} is {amount!r}: it must be a number of bytes, or text like {texts}")
+    if not isinstance(amount, str) and not 0 <= amount < 2**63:
+        raise ValueError(f"{what} is {amount}: it must be from 0 to 2^63 - 1 bytes")
+    return str(amount).strip()
+
+
+def _budget(budget: int | str | None, what: str) -> str:
+    return "none" if budget is None else _amount(budget, what, "'2GiB' or '0.5x'")
+
+
+def _switch(on: bool) -> str:
+    return "on" if on else "off"
 
 
 def _device(device: str | torch.device, what: str) -> str:
@@ -487,22 +489,12 @@ def _device(device: str | torch.device, what: str) -> str:
 
 
 def _device_budgets(
-    budgets: Mapping[str | torch.device, int | str | None] | None, what: str
-) -> list[tuple[str, int | None]]:
-    if budgets is None:
-        return []
+    budgets: Mapping[str | torch.device, int | str | None], what: str
+) -> list[tuple[str, str]]:
     arguments.need(budgets, Mapping, what, 'a dict from devices to bytes, as {"cpu": "2GiB"}')
     if not budgets:
         raise ValueError(f"{what} is empty: it must have a device")
-    return [(_device(device, what), None if most is None else bytes_of(most, what=what)) for device, most in budgets.items()]
-
-
-def _share_of(budget: int | str | None) -> str | None:
-    """The budget, if it is a multiple of what the model needs."""
-    if not isinstance(budget, str) or not budget.strip().lower().endswith("x"):
-        return None
-    bytes_of(budget, 1, "[session] option budget")  # raises what is wrong with it
-    return budget.strip()
+    return [(_device(device, what), _budget(most, what)) for device, most in budgets.items()]
 
 
 def _rules(policy: Policy | None) -> list[tuple[str, str]]:

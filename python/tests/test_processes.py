@@ -1,4 +1,5 @@
 """Programs as people run them: forks, signals, the end of the interpreter, locks of others."""
+import json
 import os
 import pathlib
 import re
@@ -228,6 +229,32 @@ def test_a_script_that_knows_nothing_of_it_is_run_within_a_budget(tmp_path, budg
     assert (tmp_path / "step.trace").exists()
 
 
+def test_a_variable_that_no_one_reads_is_said_and_the_script_may_run_untouched(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("print('ran')")
+    command = [sys.executable, "-m", "reprise", "run"]
+    environment = {**os.environ, "REPRISE_BUGDET": "1GiB"}
+    refused = subprocess.run([*command, script], capture_output=True, text=True, env=environment)
+    assert refused.returncode == 2 and "the nearest is REPRISE_BUDGET" in refused.stderr and refused.stdout == ""
+    untouched = subprocess.run([*command, "--if-possible", script], capture_output=True, text=True, env=environment)
+    assert untouched.returncode == 0 and "runs untouched" in untouched.stderr and untouched.stdout == "ran\n"
+
+
+def test_a_script_may_be_told_everything_by_flags_and_the_environment(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    plain = subprocess.run([sys.executable, script, "4"], capture_output=True, text=True)
+    within = subprocess.run(
+        [sys.executable, "-m", "reprise", "run", "--budget", "0.7x", "--report", tmp_path / "page.html", script, "4"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "REPRISE_SUMMARY": "json", "REPRISE_NAME": "own", "REPRISE_POLICY": "keep_products"},
+    )
+    assert (within.returncode, within.stdout) == (4, plain.stdout), within.stderr
+    summary = json.loads(within.stderr)
+    assert summary["name"] == "own" and summary["budget_bytes"] and "<html" in (tmp_path / "page.html").read_text()
+
+
 def test_a_budget_that_cannot_be_kept_is_said_with_what_to_do_about_it(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
@@ -249,6 +276,7 @@ def test_a_budget_that_cannot_be_kept_is_said_with_what_to_do_about_it(tmp_path)
         (["--host", "1GiB", "--device", "cpu", "x.py"], "option host.bytes is 1073741824, and no accelerator is named"),
         (["--host", "much", "--device", "npu:0", "x.py"], "--host"),
         (["--disk-bytes", "1GiB", "x.py"], "--disk-bytes is about a disk, and there is none"),
+        (["--policy", "aten::tahn=keep", "x.py"], "near are aten::tan, aten::tanh"),
         (["nowhere.py"], "there is no script 'nowhere.py'"),
         ([], "SCRIPT"),
     ],

@@ -81,11 +81,11 @@ std::string other_devices(const Summary& summary) {
 }
 
 std::string measured_tiles(const Summary& summary) {
-  const bool on_cpu = summary.device == "cpu" && summary.devices.size() < 2;
-  std::string tiles = tile("Measured peak" + (on_cpu ? "" : " on " + html(summary.device)),
-                           bytes("measured_peak_bytes", summary.peak_last_step), "in the last step");
-  if (summary.peak > summary.peak_last_step) {
-    tiles += tile("Highest peak", bytes("measured_highest_peak_bytes", summary.peak), "in any step");
+  const bool on_cpu = summary.devices.front().device == "cpu" && summary.devices.size() < 2;
+  std::string tiles = tile("Measured peak" + (on_cpu ? "" : " on " + html(summary.devices.front().device)),
+                           bytes("measured_peak_bytes", summary.peak_last_step()), "in the last step");
+  if (summary.peak() > summary.peak_last_step()) {
+    tiles += tile("Highest peak", bytes("measured_highest_peak_bytes", summary.peak()), "in any step");
   }
   tiles += other_devices(summary);
   tiles += tile("Steps", counted("steps", summary.steps),

@@ -104,8 +104,8 @@ std::string page_numbers(const PageData& data) {
     shown.name = cut(shown.name);
     if (shown.kept.size() > kept_listed) shown.kept.resize(kept_listed);
     json["summary"] = Json::parse(json_line(shown));
-    json["measured_peak_bytes"] = summary->peak_last_step;
-    json["measured_highest_peak_bytes"] = summary->peak;
+    json["measured_peak_bytes"] = summary->peak_last_step();
+    json["measured_highest_peak_bytes"] = summary->peak();
     for (std::size_t i = 1; i < summary->devices.size(); ++i) {
       json[fmt::format("measured_peak_of_device_{}_bytes", i)] = summary->devices[i].peak_last_step;
     }

@@ -29,19 +29,19 @@ std::string cpu_time(double seconds) {
 std::string headline(const Summary& summary) {
   const std::string name = summary.name.empty() ? "session" : printable(summary.name);
   const std::string steps = summary.steps > 0 ? counted(summary.steps, "step") : "no step has ended";
-  const bool said = summary.device != "cpu" || summary.devices.size() > 1;
-  const std::string where = said ? " on " + printable(summary.device) : "";
-  if (!summary.budget) return fmt::format("{}: {}, no budget{}\n", name, steps, where);
-  return fmt::format("{}: {}, a budget of {}{}\n", name, steps, format_bytes(*summary.budget), where);
+  const bool said = summary.devices.front().device != "cpu" || summary.devices.size() > 1;
+  const std::string where = said ? " on " + printable(summary.devices.front().device) : "";
+  if (!summary.budget()) return fmt::format("{}: {}, no budget{}\n", name, steps, where);
+  return fmt::format("{}: {}, a budget of {}{}\n", name, steps, format_bytes(*summary.budget()), where);
 }
 
 std::string peaks(const Summary& summary) {
-  std::string text = format_bytes(summary.peak_last_step) + " in the last step";
-  if (summary.peak > summary.peak_last_step) text += fmt::format(", {} in any", format_bytes(summary.peak));
+  std::string text = format_bytes(summary.peak_last_step()) + " in the last step";
+  if (summary.peak() > summary.peak_last_step()) text += fmt::format(", {} in any", format_bytes(summary.peak()));
   text = line("peak", text);
   if (summary.peak_if_kept) {
     text += line("", fmt::format("{} if nothing were evicted: {} of that", format_bytes(*summary.peak_if_kept),
-                                 share_of(summary.peak_last_step, *summary.peak_if_kept)));
+                                 share_of(summary.peak_last_step(), *summary.peak_if_kept)));
   }
   return text;
 }
@@ -80,8 +80,8 @@ std::string disk(const Summary& summary) {
 }
 
 std::string evicted(const Summary& summary) {
-  std::string text = line(
-      "evicted", summary.evicted_last_step > 0 ? format_bytes(summary.evicted_last_step) : "nothing in the last step");
+  std::string text = line("evicted", summary.evicted_last_step() > 0 ? format_bytes(summary.evicted_last_step())
+                                                                     : "nothing in the last step");
   if (summary.packed_last_step > 0) {
     text += line("packed", fmt::format("{} into {}", format_bytes(summary.packed_last_step),
                                        format_bytes(summary.packed_to_last_step)));
@@ -107,7 +107,7 @@ std::string work(const Summary& summary) {
 
 std::string promise(const Summary& summary) {
   std::string text;
-  const bool outgrown = summary.budget && summary.promised_peak > summary.budget;
+  const bool outgrown = summary.budget() && summary.promised_peak > summary.budget();
   if (summary.promised_peak && !outgrown) text += fmt::format("a peak of {}", format_bytes(*summary.promised_peak));
   if (summary.promised_overhead) {
     text += fmt::format("{}an overhead of {}", text.empty() ? "" : " and ", percent(*summary.promised_overhead));
@@ -200,6 +200,12 @@ std::string outside_the_budget(const Summary& summary) {
 
 }  // namespace
 
+Bytes Summary::evicted_last_step() const {
+  Bytes bytes = 0;
+  for (const DeviceSummary& device : devices) bytes += device.evicted_last_step;
+  return bytes;
+}
+
 double Summary::overhead() const {
   const double extra = replay_seconds + pack_seconds + disk_wait_seconds, rest = step_seconds - extra;
   return extra > 0 && rest > 0 ? extra / rest : 0;
@@ -213,7 +219,7 @@ std::string to_text(const Summary& summary) {
     text += kept(summary) + outside_the_budget(summary);
   }
   if (summary.resident > 0) {
-    text += line("now", fmt::format("{} live, {} resident in the process", format_bytes(summary.live),
+    text += line("now", fmt::format("{} live, {} resident in the process", format_bytes(summary.live()),
                                     format_bytes(summary.resident)));
   }
   return text;

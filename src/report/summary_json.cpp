@@ -34,16 +34,17 @@ std::string json_line(const Summary& summary) {
                        {"peak_bytes", device.peak},
                        {"evicted_last_step_bytes", device.evicted_last_step}});
   }
+  const DeviceSummary& first = summary.devices.front();
   const Json json = {{"name", summary.name},
                      {"steps", summary.steps},
-                     {"budget_bytes", or_null(summary.budget)},
-                     {"device", summary.device},
+                     {"budget_bytes", or_null(first.budget)},
+                     {"device", first.device},
                      {"devices", std::move(devices)},
-                     {"live_bytes", summary.live},
-                     {"peak_last_step_bytes", summary.peak_last_step},
-                     {"peak_bytes", summary.peak},
+                     {"live_bytes", first.live},
+                     {"peak_last_step_bytes", first.peak_last_step},
+                     {"peak_bytes", first.peak},
                      {"peak_if_kept_bytes", or_null(summary.peak_if_kept)},
-                     {"evicted_last_step_bytes", summary.evicted_last_step},
+                     {"evicted_last_step_bytes", summary.evicted_last_step()},
                      {"packed_last_step_bytes", summary.packed_last_step},
                      {"packed_to_last_step_bytes", summary.packed_to_last_step},
                      {"disk_put_last_step_bytes", summary.disk_put_last_step},

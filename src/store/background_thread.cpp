@@ -5,8 +5,6 @@
 
 namespace reprise::internal {
 
-BackgroundThread::BackgroundThread(Ledger& memory, Work work) : memory_(memory), work_(std::move(work)) {}
-
 BackgroundThread::~BackgroundThread() {
   {
     const std::lock_guard lock(mutex_);
@@ -27,33 +25,35 @@ void BackgroundThread::wake() {
   changed_.notify_all();
 }
 
-void BackgroundThread::prefetch(std::vector<std::string> keys) {
+void BackgroundThread::add(Task task) {
   {
     const std::lock_guard lock(mutex_);
-    for (std::string& key : keys) prefetches_.push_back(std::move(key));
+    tasks_.push_back(std::move(task));
     have_thread();
   }
   wake();
 }
 
-void BackgroundThread::offload(std::vector<std::string> keys) {
+void BackgroundThread::add_for_room(std::string key, TaskForRoom task) {
   {
     const std::lock_guard lock(mutex_);
-    for (std::string& key : keys) {
-      std::erase(prefetches_, key);
-      if (busy_ && current_ == key) cancelled_ = true;
-      offloads_.push_back(std::move(key));
-    }
+    for_room_.push_back({std::move(key), std::move(task)});
     have_thread();
   }
   wake();
 }
 
-void BackgroundThread::forget_all() {
+void BackgroundThread::cancel(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(for_room_, [&](const ForRoom& one) { return one.key == key; });
+  if (busy_ && !current_ && current_for_room_.key == key) cancelled_ = true;
+}
+
+void BackgroundThread::cancel_all() {
   {
     const std::lock_guard lock(mutex_);
-    prefetches_.clear();
-    offloads_.clear();
+    for_room_.clear();
+    tasks_.clear();
     cancelled_ = true;
   }
   wake();
@@ -62,9 +62,9 @@ void BackgroundThread::forget_all() {
 void BackgroundThread::wait() {
   std::unique_lock lock(mutex_);
   const std::uint64_t question = ++asked_;
-  if (!offloads_.empty() || !prefetches_.empty()) have_thread();
+  if (!tasks_.empty() || !for_room_.empty()) have_thread();
   memory_.touch();
-  changed_.wait(lock, [&] { return !busy_ && offloads_.empty() && (prefetches_.empty() || answered_ >= question); });
+  changed_.wait(lock, [&] { return !busy_ && tasks_.empty() && (for_room_.empty() || answered_ >= question); });
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
@@ -74,10 +74,10 @@ void BackgroundThread::after_fork_in_child() {
   new (&changed_) std::condition_variable;
   new (&thread_) std::thread;
   if (std::exchange(busy_, false)) {
-    if (to_disk_) {
-      offloads_.push_front(current_);
+    if (current_) {
+      tasks_.push_front(std::exchange(current_, nullptr));
     } else if (!cancelled_) {
-      prefetches_.push_front(current_);
+      for_room_.push_front(current_for_room_);
     }
   }
   mutex_.unlock();
@@ -89,11 +89,11 @@ void BackgroundThread::run() {
     // Before anything is tried: a change from now on is a reason to try again.
     const Ledger::Version version = memory_.version();
     const std::uint64_t question = asked_;
-    if (!offloads_.empty()) {
-      offload_next(lock);
-    } else if (prefetches_.empty()) {
+    if (!tasks_.empty()) {
+      do_next(lock);
+    } else if (for_room_.empty()) {
       changed_.wait(lock);
-    } else if (!prefetch_next(lock)) {
+    } else if (!try_next_for_room(lock)) {
       answered_ = question;
       changed_.notify_all();
       lock.unlock();
@@ -103,40 +103,40 @@ void BackgroundThread::run() {
   }
 }
 
-void BackgroundThread::offload_next(std::unique_lock<std::mutex>& lock) {
-  current_ = std::move(offloads_.front());
-  offloads_.pop_front();
-  busy_ = to_disk_ = true;
+void BackgroundThread::do_next(std::unique_lock<std::mutex>& lock) {
+  current_ = std::move(tasks_.front());
+  tasks_.pop_front();
+  busy_ = true;
   lock.unlock();
   std::exception_ptr error;
   try {
-    work_.offload(current_);
+    current_();
   } catch (...) {
     error = std::current_exception();
   }
   lock.lock();
+  Task done = std::exchange(current_, nullptr);
   busy_ = false;
   if (!error_) error_ = error;
   changed_.notify_all();
 }
 
-// False if there was no room for it; then it is the next one again.
-bool BackgroundThread::prefetch_next(std::unique_lock<std::mutex>& lock) {
-  current_ = std::move(prefetches_.front());
-  prefetches_.pop_front();
+// Returns false if there was no room for it; then it is the next one again.
+bool BackgroundThread::try_next_for_room(std::unique_lock<std::mutex>& lock) {
+  current_for_room_ = std::move(for_room_.front());
+  for_room_.pop_front();
   busy_ = true;
-  to_disk_ = false;
   cancelled_ = false;
   lock.unlock();
   bool done = true;
   try {
-    done = work_.prefetch(current_);
+    done = current_for_room_.task();
   } catch (...) {  // it is still on disk, and whoever wants it will see the error
   }
   lock.lock();
   busy_ = false;
   if (!done && !cancelled_) {
-    prefetches_.push_front(std::move(current_));
+    for_room_.push_front(std::move(current_for_room_));
     return false;
   }
   changed_.notify_all();

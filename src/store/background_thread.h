@@ -1,10 +1,11 @@
-// The thread of a store: moves values ahead of time. It starts with the first thing there is to do.
+// A thread with tasks of others. It starts with the first thing there is to do.
 //
-// Offloads come before prefetches, because they make room. A prefetch that finds no room waits, and those behind it
-// wait with it, until the memory tier changes.
+// Tasks are done one after the other, in the order in which they came. Tasks that need room in a memory tier come
+// behind all others, because those may make it: one that finds no room waits, and those behind it wait with it, until
+// the tier changes.
 //
 // In the child of a fork there is no thread until there is something to do again, or somebody waits. What was being
-// moved is the next thing to do.
+// done is the next thing to do.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +15,6 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "reprise/export.h"
 #include "store/ledger.h"
@@ -23,21 +23,22 @@ namespace reprise::internal {
 
 class REPRISE_EXPORT BackgroundThread {
  public:
-  struct Work {
-    std::function<bool(const std::string& key)> prefetch;  // false: there is no room now
-    std::function<void(const std::string& key)> offload;
-  };
+  using Task = std::function<void()>;
+  using TaskForRoom = std::function<bool()>;  // returns false if there is no room now
 
-  BackgroundThread(Ledger& memory, Work);
+  explicit BackgroundThread(Ledger& memory) : memory_(memory) {}
   ~BackgroundThread();  // finishes what it is doing, and leaves the rest
   BackgroundThread(const BackgroundThread&) = delete;
   BackgroundThread& operator=(const BackgroundThread&) = delete;
 
-  void prefetch(std::vector<std::string> keys);
-  void offload(std::vector<std::string> keys);  // takes them off the prefetches
-  void forget_all();                            // that has not begun
-  // Until there is nothing to do, or only prefetches for which there was no room at some time after the call. Throws
-  // what the first offload threw since the last call.
+  void add(Task);
+  void add_for_room(std::string key, TaskForRoom);
+  // Takes back tasks for room with this key. One that is being done is not tried again.
+  void cancel(const std::string& key);
+  // Takes back all that has not begun.
+  void cancel_all();
+  // Waits until there is nothing to do, or only tasks for which there was no room at some time after the call. Throws
+  // what the first of the other tasks threw since the last call.
   void wait();
 
   // See store_forks.h.
@@ -46,22 +47,27 @@ class REPRISE_EXPORT BackgroundThread {
   void after_fork_in_child();
 
  private:
+  struct ForRoom {
+    std::string key;
+    TaskForRoom task;
+  };
+
   void have_thread();
   void run();
   void wake();
-  void offload_next(std::unique_lock<std::mutex>&);
-  [[nodiscard]] bool prefetch_next(std::unique_lock<std::mutex>&);
+  void do_next(std::unique_lock<std::mutex>&);
+  [[nodiscard]] bool try_next_for_room(std::unique_lock<std::mutex>&);
 
   Ledger& memory_;
-  const Work work_;
-  std::mutex mutex_;  // of all below; not held while something is moved
+  std::mutex mutex_;  // of all below; not held while a task is done
   std::condition_variable changed_;
-  std::deque<std::string> offloads_, prefetches_;
-  std::string current_;         // key of what is being moved, if busy
-  bool busy_ = false;           // something is being moved
-  bool to_disk_ = false;        // it is an offload
-  bool cancelled_ = false;      // it need not be tried again
-  std::uint64_t asked_ = 0;     // by `wait`, whether there is room for the next prefetch; numbered
+  std::deque<Task> tasks_;
+  std::deque<ForRoom> for_room_;
+  Task current_;                // what is being done; empty: nothing, or a task for room
+  ForRoom current_for_room_;    // likewise
+  bool busy_ = false;           // one of them is
+  bool cancelled_ = false;      // the one for room need not be tried again
+  std::uint64_t asked_ = 0;     // by `wait`, whether there is room for the next one; numbered
   std::uint64_t answered_ = 0;  // there is not
   std::exception_ptr error_;
   bool stop_ = false;

@@ -45,9 +45,7 @@ StoreState::StoreState(StoreOptions options)
                                                    options_.disk->folder, options_.disk->keep)
                           : nullptr),
       remember_(checked(options_.remember)),
-      background_(tier(TierKind::memory).ledger,
-                  {.prefetch = [this](const std::string& key) { return prefetch_now(key); },
-                   .offload = [this](const std::string& key) { offload_now(key); }}) {
+      background_(tier(TierKind::memory).ledger) {
   if (disk_ && disk_->keeps()) find_kept_values();
 }
 
@@ -112,7 +110,7 @@ bool StoreState::erase(const std::string& key) {
 }
 
 void StoreState::clear() {
-  background_.forget_all();
+  background_.cancel_all();
   Values all;
   {
     const std::lock_guard lock(mutex_);
@@ -129,11 +127,17 @@ void StoreState::clear() {
 }
 
 void StoreState::prefetch(std::span<const Key> keys) {
-  if (disk_ && !keys.empty()) background_.prefetch(texts(keys));
+  if (!disk_) return;
+  for (const std::string& key : texts(keys)) {
+    background_.add_for_room(key, [this, key] { return prefetch_now(key); });
+  }
 }
 
 void StoreState::offload(std::span<const Key> keys) {
-  if (disk_ && !keys.empty()) background_.offload(texts(keys));
+  if (!disk_) return;
+  const std::vector<std::string> all = texts(keys);
+  for (const std::string& key : all) background_.cancel(key);
+  for (const std::string& key : all) background_.add([this, key] { offload_now(key); });
 }
 
 bool StoreState::contains(const std::string& key) const {

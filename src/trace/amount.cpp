@@ -9,6 +9,7 @@
 
 #include "reprise/trace/error.h"
 #include "trace/json_text.h"
+#include "trace/option_text.h"
 #include "trace/printable.h"
 
 namespace reprise {
@@ -76,14 +77,16 @@ std::optional<Bytes> multiply(const Decimal& number, Bytes amount) {
   return static_cast<Bytes>(product);
 }
 
-[[noreturn]] void reject(std::string_view text, const char* expected) {
-  throw BadOption(fmt::format("'{}' is no amount of bytes: expected {}", printable(text), expected));
-}
+// The bytes of a text, or what it should have been.
+struct Parsed {
+  Bytes bytes = 0;
+  const char* expected = nullptr;  // null: it is an amount
+};
 
-Bytes parse(std::string_view text, std::optional<Bytes> peak, const char* expected) {
+Parsed parse(std::string_view text, std::optional<Bytes> peak, const char* expected) {
   std::string_view rest = text;
   const auto number = take_decimal(rest);
-  if (!number) reject(text, expected);
+  if (!number) return {0, expected};
   if (rest.starts_with(' ')) rest.remove_prefix(1);
   std::string unit(rest);
   std::transform(unit.begin(), unit.end(), unit.begin(),
@@ -93,21 +96,66 @@ Bytes parse(std::string_view text, std::optional<Bytes> peak, const char* expect
   for (const Unit& known : units) {
     if (unit == known.name) one = known.bytes;
   }
-  if (!one || (unit.empty() && text.ends_with(' '))) reject(text, expected);
-  if (unit != "x" && *one == 1 && number->fraction != 0) reject(text, "whole bytes");
+  if (!one || (unit.empty() && text.ends_with(' '))) return {0, expected};
+  if (unit != "x" && *one == 1 && number->fraction != 0) return {0, "whole bytes"};
   const auto bytes = multiply(*number, *one);
-  if (!bytes) reject(text, "less than 1024 PiB");
-  return *bytes;
+  if (!bytes) return {0, "less than 1024 PiB"};
+  return {*bytes};
+}
+
+Bytes parse_or_throw(std::string_view text, std::optional<Bytes> peak, const char* expected) {
+  const Parsed parsed = parse(text, peak, expected);
+  if (!parsed.expected) return parsed.bytes;
+  throw BadOption(fmt::format("'{}' is no amount of bytes: expected {}", printable(text), parsed.expected));
+}
+
+std::string_view without_blanks(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
 }
 
 }  // namespace
 
 Bytes parse_bytes(std::string_view text) {
-  return parse(text, {}, "a number of bytes such as 1234, 512MiB or 1.5GB");
+  return parse_or_throw(text, {}, "a number of bytes such as 1234, 512MiB or 1.5GB");
 }
 
 Bytes parse_budget(std::string_view text, Bytes peak) {
-  return parse(text, peak, "a number of bytes such as 1234, 512MiB or 1.5GB, or a share of the peak such as 0.8x");
+  return parse_or_throw(text, peak,
+                        "a number of bytes such as 1234, 512MiB or 1.5GB, or a share of the peak such as 0.8x");
+}
+
+Bytes internal::read_bytes(std::string_view text) {
+  const Parsed parsed = parse(without_blanks(text), {}, "a number of bytes such as 1234, 512MiB or 1.5GB");
+  if (parsed.expected) throw BadOption(fmt::format("it must be {}", parsed.expected));
+  return parsed.bytes;
+}
+
+Budget internal::read_budget(std::string_view text) {
+  text = without_blanks(text);
+  if (text == "none") return {};
+  const bool is_share = text.ends_with('x') || text.ends_with('X');
+  const Parsed parsed = parse(text, is_share ? std::optional<Bytes>(1) : std::nullopt,
+                              "a number of bytes such as 1234, 512MiB or 1.5GB, a share of the plain peak such as "
+                              "0.8x, or none");
+  if (parsed.expected) throw BadOption(fmt::format("it must be {}", parsed.expected));
+  if (!is_share) return parsed.bytes;
+  Budget budget;
+  budget.share_ = text;
+  return budget;
+}
+
+Budget Budget::of_text(std::string_view text) try { return read_budget(text); } catch (const BadOption& error) {
+  throw BadOption(fmt::format("[session] option budget is '{}': {}", printable(text), error.what()));
+}
+
+Bytes Budget::bytes_at(Bytes plain_peak) const {
+  return is_share() ? parse_budget(share_, plain_peak) : bytes_;
+}
+
+std::string Budget::text() const {
+  return is_share() ? share_ : bytes_ == no_limit ? "none" : std::to_string(bytes_);
 }
 
 std::string format_bytes(Bytes bytes) {

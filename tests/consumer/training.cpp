@@ -24,5 +24,5 @@ int main() {
 
   const reprise::Summary summary = session.summary();
   std::cout << summary << '\n';
-  return summary.steps == 3 && summary.peak > 0 && summary.peak <= 64_MiB ? EXIT_SUCCESS : EXIT_FAILURE;
+  return summary.steps == 3 && summary.peak() > 0 && summary.peak() <= 64_MiB ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -80,7 +80,7 @@ TEST_F(DeviceSession, CountsWhatWasAllocatedBeforeItBegan) {
   const at::Tensor before = at::empty({1 << 20}, device());
   Session session(on_device());
   const auto step = session.step();
-  EXPECT_EQ(session.summary().live, accelerator::memory().live);
+  EXPECT_EQ(session.summary().live(), accelerator::memory().live);
 }
 
 TEST_F(DeviceSession, SaysWhichDeviceHasNoRoom) {

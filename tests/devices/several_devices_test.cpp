@@ -91,13 +91,13 @@ void expect_within(const Session& session, const std::vector<DeviceBudget>& budg
   ASSERT_EQ(summary.devices.size(), budgets.size());
   for (std::size_t i = 0; i < budgets.size(); ++i) {
     EXPECT_EQ(summary.devices[i].device, budgets[i].device);
-    EXPECT_EQ(summary.devices[i].budget, budgets[i].bytes);
-    EXPECT_LE(summary.devices[i].peak, budgets[i].bytes) << budgets[i].device;
+    EXPECT_EQ(summary.devices[i].budget, budgets[i].budget.bytes());
+    EXPECT_LE(summary.devices[i].peak, budgets[i].budget.bytes()) << budgets[i].device;
     EXPECT_GT(summary.devices[i].evicted_last_step, 0) << budgets[i].device;
   }
-  EXPECT_EQ(summary.device, budgets.front().device);
+  EXPECT_EQ(summary.devices.front().device, budgets.front().device);
   EXPECT_EQ(session.trace().value().name, "session on " + budgets.front().device);
-  EXPECT_EQ(summary.peak, summary.devices.front().peak);
+  EXPECT_EQ(summary.peak(), summary.devices.front().peak);
   EXPECT_EQ(summary.other_devices, 0);
 }
 
@@ -234,8 +234,8 @@ TEST(DeviceOfTheParameters, IsTakenIfNoneIsNamed) {
   Session session(options);
   const Outcome seen = train(small_gpt, &session, {.after_step = [&](int) { session.wait_for_plan(); }});
   EXPECT_EQ(difference(plain, seen), "");
-  EXPECT_LE(seen.peak, options.budget);
-  EXPECT_EQ(session.summary().device, device().str());
+  EXPECT_LE(seen.peak, options.budget.bytes());
+  EXPECT_EQ(session.summary().devices.front().device, device().str());
   EXPECT_TRUE(session.summary().followed_plan);
 }
 
@@ -252,8 +252,8 @@ TEST(DeviceOfTheParameters, IsFoundInsideOfACheckpoint) {
   options.planning_time = milliseconds(0);
   Session session(options);
   EXPECT_EQ(difference(plain, train([&] { return make(true); }, &session)), "");
-  EXPECT_EQ(session.summary().device, device().str());
-  EXPECT_LE(session.summary().peak_last_step, options.budget);
+  EXPECT_EQ(session.summary().devices.front().device, device().str());
+  EXPECT_LE(session.summary().peak_last_step(), options.budget.bytes());
 }
 
 TEST(DeviceOfTheParameters, IsTheCpuAlsoWhereADeviceIsInUse) {
@@ -263,15 +263,15 @@ TEST(DeviceOfTheParameters, IsTheCpuAlsoWhereADeviceIsInUse) {
   Session measured;
   (void)train(make, &measured);
   const Summary summary = measured.summary();
-  EXPECT_EQ(summary.device, "cpu");
+  EXPECT_EQ(summary.devices.front().device, "cpu");
   SessionOptions options;
-  options.budget = summary.live + (summary.peak - summary.live) * 6 / 10;
+  options.budget = summary.live() + (summary.peak() - summary.live()) * 6 / 10;
   options.planning_time = milliseconds(0);
   Session session(options);
   EXPECT_EQ(difference(plain, train(make, &session)), "");
-  EXPECT_EQ(session.summary().device, "cpu");
-  EXPECT_LE(session.summary().peak, options.budget);
-  EXPECT_GT(session.summary().evicted_last_step, 0);
+  EXPECT_EQ(session.summary().devices.front().device, "cpu");
+  EXPECT_LE(session.summary().peak(), options.budget.bytes());
+  EXPECT_GT(session.summary().evicted_last_step(), 0);
   EXPECT_THROW((void)Session().measure([] {}), BadOption) << "nobody knows whether the step is the CPU's";
 }
 

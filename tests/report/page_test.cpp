@@ -135,8 +135,8 @@ TEST_F(Page, WithoutAPlanIsAboutKeepingEverything) {
 TEST_F(Page, ShowsWhatASessionMeasured) {
   Summary summary;
   summary.steps = 12;
-  summary.peak_last_step = 1000;
-  summary.peak = 1100;
+  summary.devices.front().peak_last_step = 1000;
+  summary.devices.front().peak = 1100;
   summary.replays = 42;
   summary.replay_seconds = 0.1;
   summary.step_seconds = 1.1;
@@ -158,8 +158,6 @@ TEST_F(Page, ShowsWhatASessionMeasured) {
 TEST_F(Page, ShowsThePeakOfEachPlace) {
   Summary summary;
   summary.steps = 12;
-  summary.device = "npu:0";
-  summary.peak_last_step = 1000;
   summary.devices = {{"npu:0", 2000, 10, 1000, 1000, 5}, {"cpu", std::nullopt, 20, 3000, 3000, 0}};
   const std::string page = to_html({.trace = &trace_, .plan = &result_.plan, .summary = &summary});
   EXPECT_NE(page.find("Measured peak on npu:0"), std::string::npos);

@@ -25,12 +25,12 @@ Summary usual() {
   Summary summary;
   summary.name = "gpt";
   summary.steps = 120;
-  summary.budget = 512 * MiB;
-  summary.live = 96 * MiB;
-  summary.peak_last_step = 500 * MiB;
-  summary.peak = 511 * MiB;
+  summary.devices.front().budget = 512 * MiB;
+  summary.devices.front().live = 96 * MiB;
+  summary.devices.front().peak_last_step = 500 * MiB;
+  summary.devices.front().peak = 511 * MiB;
   summary.peak_if_kept = 1000 * MiB;
-  summary.evicted_last_step = 600 * MiB;
+  summary.devices.front().evicted_last_step = 600 * MiB;
   summary.packed_last_step = 64 * MiB;
   summary.packed_to_last_step = 2 * MiB;
   summary.resident = 600 * MiB;
@@ -65,7 +65,7 @@ TEST(SummaryText, TellsWhatAStepNeededAndWhatItCost) {
             "gpt: 120 steps, a budget of 512.00 MiB\n"
             "  peak        500.00 MiB in the last step, 511.00 MiB in any\n"
             "              1000.00 MiB if nothing were evicted: 0.50 of that\n"
-            "  evicted   600.00 MiB\n"
+            "  evicted     600.00 MiB\n"
             "  packed      64.00 MiB into 2.00 MiB\n"
             "  replays     311 operators, in 50 ms\n"
             "  overhead    6.0 %: 60 ms of replaying and packing beside 1.0 s\n"
@@ -86,12 +86,12 @@ TEST(SummaryText, SaysNothingAboutWhatDidNotHappen) {
   Summary summary;
   summary.name = "session";
   summary.steps = 1;
-  summary.peak = summary.peak_last_step = 5 * MiB;
+  summary.devices.front().peak = summary.devices.front().peak_last_step = 5 * MiB;
   summary.step_seconds = 0.5;
   EXPECT_EQ(text_of(summary),
             "session: 1 step, no budget\n"
             "  peak        5.00 MiB in the last step\n"
-            "  evicted   nothing in the last step\n"
+            "  evicted     nothing in the last step\n"
             "  overhead    0 %\n"
             "  plan        none\n");
 }
@@ -228,9 +228,9 @@ TEST(SummaryText, NamesWhatTheBudgetDoesNotCount) {
 TEST(SummaryText, NamesTheDeviceUnlessItIsTheCpu) {
   Summary summary = usual();
   EXPECT_FALSE(has(text_of(summary), " on cpu"));
-  summary.device = "cuda:0";
+  summary.devices.front().device = "cuda:0";
   EXPECT_TRUE(has(text_of(summary), " on cuda:0\n")) << text_of(summary);
-  summary.budget.reset();
+  summary.devices.front().budget.reset();
   EXPECT_TRUE(has(text_of(summary), "no budget on cuda:0\n")) << text_of(summary);
 }
 
@@ -241,7 +241,7 @@ TEST(SummaryText, NamesTheBytesOfEachPlaceIfThereAreSeveral) {
   summary.devices.push_back({"cuda:0", std::nullopt, 1, 2 * MiB, 4 * MiB, 0});
   EXPECT_TRUE(has(text_of(summary), " on cpu\n")) << text_of(summary);
   EXPECT_TRUE(has(text_of(summary),
-                  "  devices      cpu: a peak of 500.00 MiB of a budget of 512.00 MiB, 3.00 MiB evicted\n"
+                  "  devices     cpu: a peak of 500.00 MiB of a budget of 512.00 MiB, 3.00 MiB evicted\n"
                   "              cuda:0: a peak of 2.00 MiB without a budget, 0 B evicted\n"))
       << text_of(summary);
   const auto json = nlohmann::json::parse(json_line(summary));
@@ -249,6 +249,10 @@ TEST(SummaryText, NamesTheBytesOfEachPlaceIfThereAreSeveral) {
   EXPECT_EQ(json["devices"][1]["device"], "cuda:0");
   EXPECT_EQ(json["devices"][1]["peak_bytes"], 4 * MiB);
   EXPECT_TRUE(json["devices"][1]["budget_bytes"].is_null());
+  EXPECT_EQ(json["device"], "cpu") << "the numbers of the first device have keys of their own";
+  EXPECT_EQ(json["peak_bytes"], 511 * MiB);
+  EXPECT_EQ(summary.peak(), 511 * MiB);
+  EXPECT_EQ(summary.evicted_last_step(), 3 * MiB);
 }
 
 TEST(SummaryText, HasNoSpacesAtTheEndsOfLines) {

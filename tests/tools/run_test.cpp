@@ -46,12 +46,12 @@ TEST(RunUsage, RefusesBudgetsThatAreNone) {
     EXPECT_EQ(outcome.code, 2);
     EXPECT_NE(outcome.err.find(because), std::string::npos) << outcome.err;
   };
-  refused({"--budgets", "2GiB"}, "--budgets: '2GiB' is not DEVICE=AMOUNT");
+  refused({"--budgets", "2GiB"}, "--budgets is '2GiB': '2GiB' is not DEVICE=AMOUNT");
   refused({"--budgets", "cpu=2GiB,=1GiB"}, "'=1GiB' is not DEVICE=AMOUNT");
   refused({"--budgets", "cpu=2GiB,cuda:0=much"}, "'much'");
   refused({"--budgets", "cpu=2GiB,cpu=1GiB"}, "'cpu' has two budgets");
-  refused({"--budgets", "cpu=2GiB", "--budget", "1GiB"}, "instead of --budget and --device");
-  refused({"--budgets", "cpu=2GiB", "--device", "cpu"}, "instead of --budget and --device");
+  refused({"--budgets", "cpu=2GiB", "--budget", "1GiB"}, "give it instead of --budget and --device");
+  refused({"--budgets", "cpu=2GiB", "--device", "cpu"}, "give it instead of --budget and --device");
 }
 
 TEST(RunUsage, RefusesTiersOfNothing) {
@@ -64,7 +64,7 @@ TEST(RunUsage, RefusesTiersOfNothing) {
     EXPECT_TRUE(one_line(outcome.err)) << outcome.err;
     EXPECT_NE(outcome.err.find(because), std::string::npos) << outcome.err;
   };
-  refused({"--host", "much", "--device", "npu:0"}, "--host: ");
+  refused({"--host", "much", "--device", "npu:0"}, "--host is 'much': it must be a number of bytes");
   const std::string names_none = "--host is memory below that of an accelerator: name the accelerator with --device";
   refused({"--host", "1GiB"}, names_none);
   refused({"--host", "1GiB", "--device", "cpu"}, names_none);
@@ -73,6 +73,17 @@ TEST(RunUsage, RefusesTiersOfNothing) {
   refused({"--disk", "/tmp", "--device", "npu:0"}, for_cpu);
   refused({"--disk", "/tmp", "--budgets", "npu:0=1GiB"}, for_cpu);
   refused({"--disk-bytes", "1GiB"}, "--disk-bytes is about a disk, and there is none");
+}
+
+TEST(RunUsage, AVariableThatNoOneReadsIsAnErrorThatNamesTheNearest) {
+  const Outcome outcome = run_program({REPRISE_COMMAND, "run", "--", "true"}, {"REPRISE_BUGDET=1GiB"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err,
+            "reprise run: the environment has REPRISE_BUGDET, which is no variable of Reprise; the nearest is "
+            "REPRISE_BUDGET\n");
+  const Outcome much = run_program({REPRISE_COMMAND, "run", "--", "true"}, {"REPRISE_BUDGET=much"});
+  EXPECT_EQ(much.code, 2);
+  EXPECT_NE(much.err.find("REPRISE_BUDGET is 'much': it must be"), std::string::npos) << much.err;
 }
 
 TEST(RunUsage, AProgramThatIsNotThereHasTheExitCodeOfAShell) {
@@ -373,6 +384,35 @@ TEST_F(Preloaded, LimitsTheDeviceThatIsNamed) {
   }
 }
 
+TEST_F(Preloaded, TakesAShareOfWhatItsFirstTwoStepsNeed) {
+  const Outcome outcome =
+      run_command({"run", "--budget", "0.8x", "--summary", "json", "--", REPRISE_PROGRAM_TRAINER, "7"});
+  EXPECT_EQ(outcome.code, 7);
+  EXPECT_EQ(outcome.out, plain());
+  const auto summary = nlohmann::json::parse(outcome.err);
+  ASSERT_FALSE(summary.at("budget_bytes").is_null()) << outcome.err;
+  EXPECT_LT(summary.at("budget_bytes").get<Bytes>(), plain_peak());
+  EXPECT_LE(summary.at("peak_last_step_bytes").get<Bytes>(), summary.at("budget_bytes").get<Bytes>());
+  EXPECT_GT(summary.at("replays"), 0) << outcome.err;
+}
+
+TEST_F(Preloaded, EvictsEverythingAndFollowsAPolicyIfItIsToldSo) {
+  const Outcome everything = run_command(
+      {"run", "--evict-everything", "--verify", "always", "--summary", "json", "--", REPRISE_PROGRAM_TRAINER, "7"});
+  EXPECT_EQ(everything.code, 7);
+  EXPECT_EQ(everything.out, plain());
+  EXPECT_GT(nlohmann::json::parse(everything.err).at("verified"), 0) << everything.err;
+  const Outcome by_policy = run_command({"run", "--budget", "1GiB", "--policy", "keep_products,aten::relu=evict",
+                                         "--name", "own", "--summary", "json", "--", REPRISE_PROGRAM_TRAINER, "7"});
+  EXPECT_EQ(by_policy.code, 7);
+  EXPECT_EQ(by_policy.out, plain());
+  EXPECT_EQ(nlohmann::json::parse(by_policy.err).at("name"), "own");
+  const Outcome refused = run_command({"run", "--policy", "aten::rleu=evict", "--", REPRISE_PROGRAM_TRAINER, "7"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_EQ(refused.out, "");
+  EXPECT_NE(refused.err.find("near are aten::relu"), std::string::npos) << refused.err;
+}
+
 TEST_F(Preloaded, ADeviceThatThereIsNotIsRefusedBeforeTheProgramBegins) {
   for (const std::vector<std::string>& named :
        {std::vector<std::string>{"--budget", "1GiB", "--device", "nonsense"}, {"--budgets", "nonsense:0=1GiB"}}) {
@@ -411,6 +451,10 @@ TEST_F(Preloaded, AnEnvironmentThatMakesNoSenseEndsTheProgramUnlessItMayRunUntou
   EXPECT_EQ(refused.code, 2);
   EXPECT_EQ(refused.out, "");
   EXPECT_NE(refused.err.find("REPRISE_BUDGET is 'much'"), std::string::npos) << refused.err;
+  const Outcome typo = run_program({REPRISE_PROGRAM_TRAINER, "3"}, {preload, "REPRISE_BUGDET=1GiB"});
+  EXPECT_EQ(typo.code, 2);
+  EXPECT_EQ(typo.out, "");
+  EXPECT_NE(typo.err.find("the nearest is REPRISE_BUDGET"), std::string::npos) << typo.err;
   const Outcome untouched =
       run_program({REPRISE_PROGRAM_TRAINER, "3"}, {preload, "REPRISE_BUDGET=much", "REPRISE_IF_POSSIBLE=1"});
   EXPECT_EQ(untouched.code, 3);

@@ -22,8 +22,8 @@ namespace reprise::preload {
 using namespace internal;
 namespace {
 
-Settings settings;  // from the environment
-pid_t process = 0;  // that began; a fork of it has nothing to tell
+RunSettings settings;  // from the environment
+pid_t process = 0;     // that began; a fork of it has nothing to tell
 
 void say(const std::string& text) {
   std::fprintf(stderr, "reprise: %s\n", printable_line(text).c_str());
@@ -40,12 +40,10 @@ Curve curve_of(const Trace& trace) {
 }
 
 // For a program that ended before it had one.
-std::optional<Plan> plan_for(const Trace& trace) {
-  const Bytes budget = settings.options.budgets.empty() ? settings.options.budget : settings.options.budgets[0].bytes;
-  if (budget == no_limit) return std::nullopt;
+std::optional<Plan> plan_for(const Trace& trace, Bytes budget) {
   PlanOptions options;
   options.budget = budget;
-  options.time_limit = settings.options.planning_time;
+  options.time_limit = settings.session.planning_time;
   options.bounds = false;
   const PlanResult result = make_plan(trace, options);
   return result.has_plan() ? std::optional(result.plan) : std::nullopt;
@@ -64,7 +62,7 @@ void rehearse_report() {
 }
 
 void write_report(const Trace& trace, std::optional<Plan> plan, const Summary& summary) {
-  if (!plan) plan = plan_for(trace);
+  if (!plan && summary.budget()) plan = plan_for(trace, *summary.budget());
   write_page(settings.report, page_of(trace, plan, curve_of(trace), summary));
   say("report: " + settings.report.string());
 }
@@ -114,8 +112,8 @@ void at_end() {
 extern "C" [[gnu::visibility("default")]] void reprise_begin() try {
   using namespace reprise::preload;
   process = getpid();
-  settings = read_environment(secure_getenv);
-  reprise::internal::automatic::begin(settings.options);
+  settings = read_environment();
+  reprise::internal::automatic::begin(settings.session);
   if (!settings.report.empty()) rehearse_report();
   std::atexit(at_end);
 } catch (const std::exception& error) {

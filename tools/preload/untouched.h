@@ -45,7 +45,7 @@ inline void remove_preloaded(const char* file) {
 [[noreturn]] inline void untouched_or_not_at_all(const char* problem, const char* reason) {
   std::fprintf(stderr, "reprise: %s: %s\n", problem, reason);
   const char* const if_possible = secure_getenv("REPRISE_IF_POSSIBLE");
-  if (!if_possible || !*if_possible) {
+  if (!if_possible || !*if_possible || std::strcmp(if_possible, "off") == 0) {
     std::fprintf(stderr,
                  "reprise: the program was not started; with --if-possible, or REPRISE_IF_POSSIBLE=1, it runs "
                  "untouched\n");

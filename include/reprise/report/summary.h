@@ -12,8 +12,7 @@
 
 namespace reprise {
 
-// An operator whose results are kept because they cannot be recomputed, with the reason; or who else keeps what is
-// saved.
+// An operator whose results are kept because they cannot be recomputed, or a mechanism that keeps what is saved.
 struct KeptOperator {
   std::string op;  // or "saved_tensors_hooks", "torch.compile", "saved tensors that are not plain"
   std::string why;
@@ -34,9 +33,9 @@ struct Note {
   std::string what;       // a sentence
 };
 
-// Bytes of one device of a session: a device whose bytes are counted.
+// Bytes of LibTorch's allocator for one device of a session.
 struct DeviceSummary {
-  std::string device;           // as LibTorch calls it
+  std::string device = "cpu";   // as LibTorch calls it
   std::optional<Bytes> budget;  // of the next step; empty: no limit
   Bytes live = 0;               // now
   Bytes peak_last_step = 0;     // the most that was live in the last step
@@ -45,40 +44,43 @@ struct DeviceSummary {
 };
 
 struct REPRISE_EXPORT Summary {
-  std::string name;             // of the session
-  std::int64_t steps = 0;       // closed steps, whether they were recorded or not
-  std::optional<Bytes> budget;  // of the next step; empty: no limit
-  std::string device = "cpu";   // whose bytes are counted and limited, as LibTorch calls it; the first, if several are
-  std::vector<DeviceSummary> devices;  // each device whose bytes are counted and limited, `device` first
+  std::string name;        // of the session
+  std::int64_t steps = 0;  // closed steps, whether they were recorded or not
 
-  // ---- bytes of LibTorch's allocator for the device ----
-  Bytes live = 0;            // now
-  Bytes peak_last_step = 0;  // the most that was live in the last step
-  Bytes peak = 0;            // in any step
-  // Of the last step if nothing had been evicted, with the other bytes that were seen in it; at least that, where
-  // regions of `checkpoint` are recorded by themselves. Empty: no complete trace yet.
+  // Every device whose bytes are counted and limited, at least one. Plans, traces and what follows are about the first.
+  std::vector<DeviceSummary> devices = std::vector<DeviceSummary>(1);
+  // Return the numbers of the first device.
+  [[nodiscard]] std::optional<Bytes> budget() const { return devices.front().budget; }
+  [[nodiscard]] Bytes live() const { return devices.front().live; }
+  [[nodiscard]] Bytes peak_last_step() const { return devices.front().peak_last_step; }
+  [[nodiscard]] Bytes peak() const { return devices.front().peak; }
+  // Returns the bytes of values that were evicted on all devices, each time.
+  [[nodiscard]] Bytes evicted_last_step() const;
+
+  // ---- bytes ----
+  // The peak of the last step if nothing had been evicted, with the other bytes that were seen in that step; a lower
+  // bound where regions of `checkpoint` are recorded by themselves. Empty: no complete trace yet.
   std::optional<Bytes> peak_if_kept;
-  Bytes evicted_last_step = 0;    // bytes of values that were evicted, each time, at all devices
   Bytes packed_last_step = 0;     // bytes of values that were packed, before packing
-  Bytes packed_to_last_step = 0;  // the same after packing
+  Bytes packed_to_last_step = 0;  // bytes of these values after packing
   Bytes disk_put_last_step = 0;   // bytes of values that were written to the session's disk
   Bytes disk_got_last_step = 0;   // bytes of values that were read from there
   Bytes host_put_last_step = 0;   // bytes of values of an accelerator that were copied to memory of the host
   Bytes host_got_last_step = 0;   // bytes of values that were copied back
-  Bytes host_peak = 0;            // the most that was there, in all steps
+  Bytes host_peak = 0;            // the most bytes that were there, in all steps
   Bytes other_devices = 0;  // of values saved by autograd on other devices in the last step: kept, not in the budget
-  // On the CPU: allocated before the meter was there, as far as steps have met it. Not in the budget. On an accelerator
-  // such bytes are in it.
+  // Bytes of the CPU that were allocated before the meter was installed, as far as steps have met them: not in the
+  // budget. On an accelerator such bytes are in the budget.
   Bytes before_meter = 0;
   Bytes resident = 0;  // of the whole process, as the system sees it, now
 
-  // ---- work of the last step, CPU seconds; on an accelerator its own, by what it has told so far ----
+  // ---- work of the last step: CPU seconds, on an accelerator seconds of the device as far as they are known ----
   std::int64_t replays = 0;              // operators that were run again
   std::int64_t replays_beside_plan = 0;  // of them, those that no plan asked for
   double replay_seconds = 0;
   double pack_seconds = 0;       // packing and unpacking
-  double disk_seconds = 0;       // writing and reading files, most of it beside the step; not only of CPU
-  double disk_wait_seconds = 0;  // of them, what the step did itself or waited for; not only of CPU
+  double disk_seconds = 0;       // wall time of writing and reading files, mostly overlapped with the step
+  double disk_wait_seconds = 0;  // of that time, what the step spent itself or waited for
   double step_seconds = 0;       // of the step's thread, everything included; on an accelerator forward and backward
   // Estimates replaying, packing and waiting for the disk as a share of the rest of the step; 0 if nothing was
   // measured.
@@ -118,7 +120,7 @@ struct REPRISE_EXPORT Summary {
 REPRISE_EXPORT std::ostream& operator<<(std::ostream&, const Summary&);
 
 // Returns one JSON object on one line for programs (see report/json.h). Keys are the members' names, with _bytes behind
-// those that are bytes, and `overhead`; an empty member is null.
+// those that are bytes, `overhead`, and the numbers of the first device; an empty member is null.
 [[nodiscard]] REPRISE_EXPORT std::string json_line(const Summary&);
 
 }  // namespace reprise

@@ -2,10 +2,10 @@
 //
 //   auto y = reprise::checkpoint([&](torch::Tensor x) { return block->forward(x); }, x);
 //
-// The function runs once. Tensors that autograd saves in it for backward are evicted as soon as the function lets go
-// of them, and replayed when backward asks. The operators are replayed, not the function, so that random numbers, batch
-// statistics, hooks and everything else the function does happen once. Values that the function gets from outside (its
-// inputs and captured parameters) are held for that until backward is over.
+// The function runs once. Tensors that autograd saves in the function for backward are evicted as soon as the function
+// releases them, and recomputed when backward asks. The operators are replayed, not the function, so that random
+// numbers, batch statistics, hooks and everything else the function does happen once. Values that the function gets
+// from outside (its inputs and captured parameters) are held until backward is over.
 //
 // Inputs and outputs may be of any type. Calls can be nested and chained. Where gradients are disabled, the function
 // runs plainly. Inside a step of a Session with a budget, a plan, if there is one, decides what is evicted, and may
@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 
@@ -64,12 +65,64 @@ class REPRISE_EXPORT CheckpointRegion {
   std::unique_ptr<internal::RegionBefore> before_;  // null: nothing is to be evicted
 };
 
-// Calls function(inputs...) and returns its result; what autograd saves in it is evicted. See above.
+namespace internal {
+
+// Returns the site of the calls at this place of the program, for calls of the same types there: `types` tells those
+// apart. Sites are never freed. Any thread.
+[[nodiscard]] REPRISE_EXPORT CheckpointSite& site_at(const std::source_location& place, const void* types);
+
+// An object for each list of types, whose address tells them apart.
+template <class... Types>
+inline constexpr char types_of_call = 0;
+
 template <class Function, class... Inputs>
-std::invoke_result_t<Function, Inputs...> checkpoint(Function&& function, Inputs&&... inputs) {
-  static CheckpointSite site;
-  const CheckpointRegion region(site);
+std::invoke_result_t<Function, Inputs...> checkpoint_at(const std::source_location& place, Function&& function,
+                                                        Inputs&&... inputs) {
+  const CheckpointRegion region(site_at(place, &types_of_call<Function, Inputs...>));
   return std::invoke(std::forward<Function>(function), std::forward<Inputs>(inputs)...);
+}
+
+}  // namespace internal
+
+// Calls function(inputs...) and returns its result; what autograd saves in the call is evicted. See above.
+//
+// Calls at one place of the program follow each other's recordings, with functions of any kind: a lambda, a
+// std::function, a pointer. A parameter pack cannot be followed by `place`, so there is an overload for each number of
+// inputs up to five; calls with more inputs are told apart by their types alone.
+template <class Function, class A>
+std::invoke_result_t<Function, A> checkpoint(Function&& function, A&& a,
+                                             std::source_location place = std::source_location::current()) {
+  return internal::checkpoint_at(place, std::forward<Function>(function), std::forward<A>(a));
+}
+template <class Function, class A, class B>
+std::invoke_result_t<Function, A, B> checkpoint(Function&& function, A&& a, B&& b,
+                                                std::source_location place = std::source_location::current()) {
+  return internal::checkpoint_at(place, std::forward<Function>(function), std::forward<A>(a), std::forward<B>(b));
+}
+template <class Function, class A, class B, class C>
+std::invoke_result_t<Function, A, B, C> checkpoint(Function&& function, A&& a, B&& b, C&& c,
+                                                   std::source_location place = std::source_location::current()) {
+  return internal::checkpoint_at(place, std::forward<Function>(function), std::forward<A>(a), std::forward<B>(b),
+                                 std::forward<C>(c));
+}
+template <class Function, class A, class B, class C, class D>
+std::invoke_result_t<Function, A, B, C, D> checkpoint(Function&& function, A&& a, B&& b, C&& c, D&& d,
+                                                      std::source_location place = std::source_location::current()) {
+  return internal::checkpoint_at(place, std::forward<Function>(function), std::forward<A>(a), std::forward<B>(b),
+                                 std::forward<C>(c), std::forward<D>(d));
+}
+template <class Function, class A, class B, class C, class D, class E>
+std::invoke_result_t<Function, A, B, C, D, E> checkpoint(Function&& function, A&& a, B&& b, C&& c, D&& d, E&& e,
+                                                         std::source_location place = std::source_location::current()) {
+  return internal::checkpoint_at(place, std::forward<Function>(function), std::forward<A>(a), std::forward<B>(b),
+                                 std::forward<C>(c), std::forward<D>(d), std::forward<E>(e));
+}
+
+template <class Function, class... Inputs>
+requires(sizeof...(Inputs) > 5) std::invoke_result_t<Function, Inputs...> checkpoint(Function&& function,
+                                                                                     Inputs&&... inputs) {
+  return internal::checkpoint_at(std::source_location(), std::forward<Function>(function),
+                                 std::forward<Inputs>(inputs)...);
 }
 
 // These overloads catch mistakes before anything runs.

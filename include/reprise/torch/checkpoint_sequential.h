@@ -3,13 +3,15 @@
 //   auto y = reprise::checkpoint_sequential(model, 4, x);   // model: a torch::nn::Sequential or a range of callables
 //
 // Segments are balanced by the bytes that their modules evict, or by the time that they take, as measured; not by the
-// number of modules. The first call on a sequence measures, with every module as a segment of its own; from the second
-// call on there are as many segments as asked for.
+// number of modules. The first call at a place of the program measures, with every module as a segment of its own; from
+// the second call on there are as many segments as asked for. Models with as many modules that go through the same call
+// share what was measured.
 #pragma once
 
 #include <cstddef>
 #include <iterator>
 #include <memory>
+#include <source_location>
 #include <utility>
 #include <vector>
 
@@ -30,11 +32,13 @@ enum class Balance {
 [[nodiscard]] REPRISE_EXPORT std::vector<std::size_t> balanced_segments(const std::vector<double>& weights,
                                                                         int segments);
 
-// The knowledge about a sequence of modules from earlier calls, of any thread.
+namespace internal {
+
+// What is known about the modules that go through one call of checkpoint_sequential, from earlier calls there.
 class REPRISE_EXPORT CheckpointedSequence {
  public:
-  // Returns the one for the sequence that begins here and has this many modules.
-  [[nodiscard]] static CheckpointedSequence& of(const void* first, std::size_t modules);
+  // Returns the one of this place of the program, for this many modules. Never freed. Any thread.
+  [[nodiscard]] static CheckpointedSequence& at(const std::source_location& place, std::size_t modules);
 
   // Returns where its segments end. Throws BadOption unless 1 <= segments <= modules.
   [[nodiscard]] std::vector<std::size_t> ends(int segments, Balance);
@@ -51,8 +55,6 @@ class REPRISE_EXPORT CheckpointedSequence {
   std::size_t measured_ = 0;
 };
 
-namespace internal {
-
 template <class Module, class Value>
 auto call_module(Module& module, Value&& value) {
   if constexpr (requires { module(std::forward<Value>(value)); }) {
@@ -68,7 +70,9 @@ auto call_module(Module& module, Value&& value) {
 
 // Runs `value` through all modules and returns the result. Throws BadOption unless 1 <= segments <= number of modules.
 template <class Modules, class Value>
-Value checkpoint_sequential(Modules&& modules, int segments, Value value, Balance balance = Balance::bytes) {
+Value checkpoint_sequential(Modules&& modules, int segments, Value value, Balance balance = Balance::bytes,
+                            std::source_location place = std::source_location::current()) {
+  using internal::CheckpointedSequence;
   auto&& range = [&]() -> auto& {
     if constexpr (requires { std::begin(modules); }) {
       return modules;
@@ -79,7 +83,7 @@ Value checkpoint_sequential(Modules&& modules, int segments, Value value, Balanc
   ();
   const auto count = static_cast<std::size_t>(std::distance(std::begin(range), std::end(range)));
   auto module = std::begin(range);
-  CheckpointedSequence& known = CheckpointedSequence::of(count > 0 ? std::addressof(*module) : nullptr, count);
+  CheckpointedSequence& known = CheckpointedSequence::at(place, count);
   std::size_t first = 0;
   for (const std::size_t end : known.ends(segments, balance)) {
     const double start = CheckpointedSequence::seconds();

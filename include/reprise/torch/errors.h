@@ -54,16 +54,18 @@ class REPRISE_EXPORT BudgetError : public SessionError {
   Facts facts_;
 };
 
-// Thrown if Verify finds that a recomputed value is not the evicted one. From then on this value is kept.
+// Thrown if Verify finds that a value that was recomputed, or came back from a disk or host memory, is not the one that
+// was evicted. One that was recomputed is kept from then on.
 class REPRISE_EXPORT MismatchError : public SessionError {
  public:
   struct Facts {
-    std::string op;         // the operator that made the value
+    std::string op = "";    // the operator that made the value; empty: the value is a gradient that was offloaded
     Id operator_index = 0;  // its position in the step
     Id value = 0;
-    std::size_t block = 0;   // the first block of 64 KiB that differs
-    std::size_t blocks = 0;  // of the value
-    std::string draws = "";  // how its random numbers differed, if they did
+    std::size_t block = 0;           // the first block of 64 KiB that differs
+    std::size_t blocks = 0;          // of the value
+    std::string draws = "";          // how its random numbers differed, if they did
+    std::string reloaded_from = "";  // "disk" or "host"; empty: it was recomputed
   };
   explicit MismatchError(Facts);
   [[nodiscard]] const Facts& facts() const { return facts_; }

@@ -1,4 +1,4 @@
-// A step that is measured without the memory that it needs.
+// Measures a step that does not fit: its peak and its trace, without the memory that the step needs.
 //
 //   reprise::Session session;
 //   const reprise::Measurement measured = session.measure([&] {
@@ -7,11 +7,11 @@
 //   std::cout << measured.peak << ", at best " << floor_of(measured.trace).bytes << '\n';
 //   const reprise::Curve curve = make_curve(measured.trace, {});
 //
-// The function runs in a copy of the process (`fork`), so that nothing it does is there afterwards: parameters,
-// gradients, optimizer and random generators are what they were, bit for bit. In the copy, tensors of 64 KiB and more
-// that it makes are fake: all of them share 256 MiB of memory, and what is written into one does not stay there. All
-// operators run, on whatever they find. So the bytes, the workspaces of operators and the order of everything are those
-// of a real step.
+// The function runs in a copy of the process (`fork`), so it has no side effects: parameters, gradients, optimizer and
+// random generators are what they were, bit for bit. In the copy, tensors of 64 KiB and more that the function makes
+// are fake: all of them share 256 MiB of memory, and what is written into one does not stay there. All operators run,
+// on whatever they find. So the bytes, the workspaces of operators and the order of everything are those of a real
+// step.
 //
 //  - The values are not: an operator that tells the program what is in a tensor that depends on fake ones (`item`,
 //    `nonzero`, `masked_select`), or an operator that refuses such values, ends the measurement with an error that

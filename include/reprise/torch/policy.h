@@ -38,7 +38,7 @@ struct PolicyOperator {
 enum class Choice : unsigned char {
   automatic,  // the planner decides
   keep,       // never evicted; if that breaks the budget, BudgetError names the bytes
-  evict,      // always evicted, as soon as the program lets go of it
+  evict,      // always evicted, as soon as the program releases it
   pack,       // packed without loss, at once; the planner decides about values that do not pack
 };
 

@@ -7,9 +7,9 @@
 //   }
 //   std::cout << session.summary();
 //
-// While a step is open, the operators of its thread are recorded. Tensors that autograd saves may be evicted, and
-// are recomputed when backward asks for them: the same bits, from the same operators, without
-// running the user's functions again.
+// While a step is open, the operators of its thread are recorded. Tensors that autograd saves may be evicted, and are
+// recomputed when backward asks for them: the same bits, from the same operators, without running the user's functions
+// again.
 //
 // The budget counts all live bytes of LibTorch's allocator for a device (the CPU, or an accelerator) in the process, of
 // all threads: parameters, gradients and optimizer state included. It is in force while any step is open, and the
@@ -23,7 +23,6 @@
 #include <filesystem>
 #include <functional>
 #include <iosfwd>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +33,7 @@
 #include "reprise/report/summary.h"
 #include "reprise/torch/errors.h"
 #include "reprise/torch/policy.h"
+#include "reprise/trace/budget.h"
 #include "reprise/trace/plan.h"
 #include "reprise/trace/trace.h"
 #include "reprise/trace/verify.h"
@@ -47,8 +47,7 @@ class Module;
 
 namespace reprise {
 
-class FileSystem;
-// What largest.h and measurement.h declare.
+// Declared in largest.h and measurement.h.
 struct Largest;
 struct LargestOptions;
 struct Measurement;
@@ -57,9 +56,6 @@ namespace internal {
 class SessionState;
 struct SessionInside;
 }  // namespace internal
-
-// The budget that limits nothing.
-inline constexpr Bytes no_limit = std::numeric_limits<Bytes>::max();
 
 inline namespace literals {
 constexpr Bytes operator""_KiB(unsigned long long n) {
@@ -77,40 +73,36 @@ constexpr Bytes operator""_GiB(unsigned long long n) {
 // machine's memory. Throws BadOption unless the share is above 0 and at most 1.
 [[nodiscard]] REPRISE_EXPORT Bytes fraction_of_memory(double share);
 
-// A disk below the memory of a session. When nothing else can go, gradients of parameters wait there until backward is
-// over; until then the parameters have none.
+// A disk that a session offloads values to. When nothing else can be evicted, gradients of parameters wait there until
+// backward is over. While a gradient is offloaded, `parameter.grad()` is undefined.
 struct DiskOffload {
-  // Has to exist; a folder on a local disk. The session makes a folder of its own in it, for this user only, removes it
-  // at the end, and removes what sessions of killed processes left there: see DiskTier. Empty: no disk.
+  // A folder on a local disk, which must exist. The session makes a folder of its own in it, for this user only,
+  // removes it at the end, and removes what sessions of killed processes left there: see DiskTier. Empty: no disk.
   std::filesystem::path folder = {};
   // The most bytes of all files together. Negative: BadOption.
   Bytes bytes = largest_bytes;
-
-  // ---- for tests ----
-  FileSystem* files = nullptr;  // null: the machine's
-  // Takes files for free, so that every value goes to disk that would be evicted.
-  bool eager = false;
 };
 
-// Memory of the host below that of an accelerator. Gradients wait there as on a disk.
+// Pinned memory of the host that a session on an accelerator offloads values to, and gradients as to a disk.
 struct HostOffload {
-  // The most bytes of values there, in pinned memory. Zero: none. Negative: BadOption.
+  // The most bytes of values there. Zero: none. Negative: BadOption.
   Bytes bytes = 0;
 };
 
 // The most bytes that may be live on one device while a step is open.
 struct DeviceBudget {
-  std::string device;      // LibTorch's name for it: "cpu", "cuda:0"; without a number, the current one
-  Bytes bytes = no_limit;  // counted, and not limited
+  std::string device;  // LibTorch's name for it: "cpu", "cuda:0"; without a number, the current one
+  Budget budget = {};  // no limit: its bytes are counted
 };
 
 struct SessionOptions {
   // ---- behaviour ----
 
-  // The most bytes that may be live while a step is open. `no_limit`: nothing is evicted; steps are measured, and
-  // they are recorded until their trace and its costs are known, then every 16th.
-  // Zero: every allocation in a step is a BudgetError. Negative: BadOption.
-  Bytes budget = no_limit;
+  // The most bytes that may be live while a step is open: 512_MiB, "2GiB", or a share of what the program needs, as
+  // "0.4x". A share is measured by two plain steps, because an optimizer's state comes with the first, and holds from
+  // the third step on. No limit: nothing is evicted; steps are measured, and they are recorded until their trace and
+  // its costs are known, then every 16th. Zero: every allocation in a step is a BudgetError. Negative: BadOption.
+  Budget budget = {};
 
   // The device whose bytes the budget counts, and whose values are evicted and recomputed, by LibTorch's name for it:
   // "cuda:0"; without a number, the current one. Values on other devices are kept. On an accelerator there is no
@@ -191,6 +183,7 @@ class [[nodiscard]] REPRISE_EXPORT Step {
   friend class Session;
   explicit Step(std::shared_ptr<internal::SessionState>);
   std::shared_ptr<internal::SessionState> state_;
+  int exceptions_ = 0;  // in flight when the step began: one more at its end, and the step has failed
 };
 
 class REPRISE_EXPORT Session {
@@ -221,19 +214,20 @@ class REPRISE_EXPORT Session {
   // `step()`.
   void run(const std::function<void()>& train);
 
-  // Sets the budget, with several devices that of the first, from the next step on. Known traces are planned for it at
-  // once: after `wait_for_plan` the next step can follow a plan, and plans reach lower than the online policy does.
-  void budget(Bytes);
+  // Sets the budget of the session's device, or of the first of several, from the next step on. Known traces are
+  // planned for it at once: after `wait_for_plan` the next step can follow a plan, and plans reach lower than the
+  // online policy. A share is measured again, by two plain steps.
+  void budget(const Budget&);
+  // Returns the bytes; no_limit as long as a share is being measured.
   [[nodiscard]] Bytes budget() const;
-  // The same for one of the session's devices, by its name.
-  void budget(const std::string& device, Bytes);
+  // Sets the budget of one of the session's devices, by its name.
+  void budget(const std::string& device, const Budget&);
 
   // Labels operators with the modules of this model, for policies and reports, from the next new trace on: an operator
   // belongs to the module whose parameter it reads, by the parameter's name in `named_parameters()`.
   void label_modules(const torch::nn::Module& model);
-  // The same for a model of another kind: its parameters with their names, as "encoder.layers.3.weight".
+  // Labels operators by these parameters and their names ("encoder.layers.3.weight"), for a model of another kind.
   void label_modules(const std::vector<std::pair<std::string, at::Tensor>>& named_parameters);
-  [[deprecated("it is called label_modules now")]] void name(const torch::nn::Module& model) { label_modules(model); }
 
   // Switches the session on or off from the next step on. Off: steps run plainly, nothing is recorded or limited.
   void enabled(bool);
@@ -242,7 +236,8 @@ class REPRISE_EXPORT Session {
   // Returns the numbers of the last step and of all steps so far.
   [[nodiscard]] Summary summary() const;
 
-  // Waits until no planning is under way.
+  // Waits until the plans that this session has asked for are made, or given up. Plans are made one after the other, so
+  // that those that other sessions asked for before are waited for as well; those that they ask for later are not.
   void wait_for_plan();
 
   // Returns the trace of the last complete step that was recorded: its longest stretch from an operator to the end of
@@ -257,7 +252,6 @@ class REPRISE_EXPORT Session {
   // Follows this plan, instead of planning, in steps whose trace it is valid for. Throws BadInput if it is not valid
   // for the trace of the last complete step.
   void follow(Plan);
-  [[deprecated("it is called follow now")]] void use(Plan plan);
 
   // Runs a step once without the memory that it needs, and returns its peak and its trace: see measurement.h.
   [[nodiscard]] Measurement measure(const std::function<void()>& train) const;
@@ -266,8 +260,8 @@ class REPRISE_EXPORT Session {
   // step for this size, with forward and backward.
   [[nodiscard]] Largest largest(const LargestOptions&, const std::function<void(std::int64_t size)>& train);
 
-  // Declares that the program wrote into this tensor behind LibTorch's back, through a raw pointer, so that what was
-  // recorded about its contents no longer holds. Call it after the write, on the thread of the step.
+  // Declares that the program wrote into this tensor through a raw pointer, which LibTorch does not see: what was
+  // recorded about the tensor's contents no longer holds. Call it after the write, on the thread of the step.
   void touched(const at::Tensor&);
 
  private:

@@ -20,7 +20,7 @@ struct ReportOptions {
 };
 
 // Writes a page (reprise/report/page.h) about the last complete step of the session: memory over time, overhead against
-// budget, and what was done to each tensor. Waits until no planning is under way. Throws BadInput if no step was
+// budget, and what was done to each tensor. Waits for the plans of the session. Throws BadInput if no step was
 // recorded from its first operator to the end of backward yet, and Error if the file cannot be written.
 REPRISE_EXPORT void write_report(const std::filesystem::path&, Session&, const ReportOptions& = {});
 

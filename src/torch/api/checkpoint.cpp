@@ -3,7 +3,12 @@
 #include <ATen/core/grad_mode.h>
 
 #include <exception>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <tuple>
 
+#include "torch/api/checkpoint_places.h"
 #include "torch/api/installed.h"
 #include "torch/evict/writes.h"
 #include "torch/hooks/recorder.h"
@@ -74,6 +79,13 @@ CheckpointRegion::~CheckpointRegion() {
   const bool thrown = std::uncaught_exceptions() > before_->exceptions;
   const Arbiter lock;
   if (own && !thrown) before_->site->end_region(*own);
+}
+
+CheckpointSite& internal::site_at(const std::source_location& place, const void* types) {
+  using Key = std::tuple<std::string_view, std::uint_least32_t, std::uint_least32_t, const void*>;
+  static auto& all = *new std::map<Key, CheckpointSite>;
+  const std::lock_guard lock(checkpoint_places_mutex);
+  return all[{place.file_name(), place.line(), place.column(), types}];
 }
 
 Bytes CheckpointRegion::evicted() const {

@@ -5,9 +5,11 @@
 #include <mutex>
 #include <numeric>
 #include <string>
+#include <string_view>
+#include <tuple>
 
 #include "reprise/trace/error.h"
-#include "torch/api/sequences.h"
+#include "torch/api/checkpoint_places.h"
 #include "torch/libtorch/clock.h"
 
 namespace reprise {
@@ -75,15 +77,17 @@ CheckpointedSequence::CheckpointedSequence(std::size_t modules)
       bytes_(modules),
       seconds_(modules) {}
 
-CheckpointedSequence& CheckpointedSequence::of(const void* first, std::size_t modules) {
-  const std::lock_guard lock(sequences_mutex);
-  static auto& all = *new std::map<std::pair<const void*, std::size_t>, CheckpointedSequence>;
-  return all.try_emplace({first, modules}, modules).first->second;
+CheckpointedSequence& CheckpointedSequence::at(const std::source_location& place, std::size_t modules) {
+  using Key = std::tuple<std::string_view, std::uint_least32_t, std::uint_least32_t, std::size_t>;
+  const std::lock_guard lock(checkpoint_places_mutex);
+  static auto& all = *new std::map<Key, CheckpointedSequence>;
+  const Key key{place.file_name(), place.line(), place.column(), modules};
+  return all.try_emplace(key, modules).first->second;
 }
 
 std::vector<std::size_t> CheckpointedSequence::ends(int segments, Balance balance) {
   check_segments(segments, bytes_.size());
-  const std::lock_guard lock(sequences_mutex);
+  const std::lock_guard lock(checkpoint_places_mutex);
   if (measured_ < bytes_.size()) {
     std::vector<std::size_t> single(bytes_.size());
     std::iota(single.begin(), single.end(), 1);
@@ -97,7 +101,7 @@ double CheckpointedSequence::seconds() {
 }
 
 void CheckpointedSequence::measured(std::size_t module, Bytes evicted, double seconds) {
-  const std::lock_guard lock(sequences_mutex);
+  const std::lock_guard lock(checkpoint_places_mutex);
   bytes_[module] = static_cast<double>(evicted);
   seconds_[module] = seconds;
   if (module == measured_) ++measured_;

@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-#include "torch/api/sequences.h"
+#include "torch/api/checkpoint_places.h"
 #include "torch/hooks/automatic.h"
 #include "torch/hooks/steps.h"
 #include "torch/memory/arbiter.h"
@@ -24,7 +24,7 @@ namespace {
 void before() {
   Interception::lock_for_fork();
   automatic::lock_for_fork();
-  sequences_mutex.lock();
+  checkpoint_places_mutex.lock();
   Arbiter::lock_for_fork();
   OperatorTable::of_process().lock();
   Planning::of_process().lock();
@@ -40,7 +40,7 @@ void in_parent() {
   Planning::of_process().unlock();
   OperatorTable::of_process().unlock();
   Arbiter::unlock_after_fork();
-  sequences_mutex.unlock();
+  checkpoint_places_mutex.unlock();
   automatic::unlock_after_fork();
   Interception::unlock_after_fork();
 }
@@ -53,7 +53,7 @@ void in_child() {
   OperatorTable::of_process().unlock();
   keep_step_of_this_thread();
   Arbiter::unlock_after_fork();
-  sequences_mutex.unlock();
+  checkpoint_places_mutex.unlock();
   automatic::unlock_after_fork();
   Interception::unlock_after_fork();
 }

@@ -64,7 +64,7 @@ bool confirm(Largest& largest, const KeepsBudget& keeps_budget) {
 // What grew between the recorded sizes, and not because of them, made the prediction too careful.
 bool leaves_much_free(const Session& session, std::int64_t at_most, const Largest& largest) {
   const Bytes budget = session.budget();
-  return largest.refused.empty() && largest.size < at_most && session.summary().peak_last_step < budget - budget / 8;
+  return largest.refused.empty() && largest.size < at_most && session.summary().peak_last_step() < budget - budget / 8;
 }
 
 // False: the step of this size has no trace.
@@ -99,7 +99,7 @@ Largest find_largest(const Session& session, const LargestOptions& options, cons
   } while (confirm(largest, keeps_budget) && leaves_much_free(session, *fit.at_most, largest) &&
            replace_smallest(recorded, session, largest.size));
   const Summary summary = session.summary();
-  largest.peak = summary.peak_last_step;
+  largest.peak = summary.peak_last_step();
   largest.seconds = summary.step_seconds;
   return largest;
 }

@@ -27,7 +27,7 @@ std::string measured_here(const std::function<void()>& train) {
   const auto trace = session.trace();
   if (!trace) throw SessionError("the function ran no backward");
   const Summary summary = session.summary();
-  return std::to_string(summary.peak_last_step) + " " + std::to_string(summary.step_seconds) + "\n" + to_json(*trace);
+  return std::to_string(summary.peak_last_step()) + " " + std::to_string(summary.step_seconds) + "\n" + to_json(*trace);
 }
 
 Measurement understood(const std::string& told) {

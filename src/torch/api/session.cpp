@@ -3,6 +3,7 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
+#include <exception>
 #include <string>
 
 #include "torch/api/installed.h"
@@ -24,12 +25,13 @@ using namespace internal;
 
 // ---- step ----------------------------------------------------------------------------------------------------------
 
-Step::Step(std::shared_ptr<SessionState> state) : state_(std::move(state)) {}
+Step::Step(std::shared_ptr<SessionState> state) : state_(std::move(state)), exceptions_(std::uncaught_exceptions()) {}
 Step::Step(Step&&) noexcept = default;
 Step& Step::operator=(Step&& other) noexcept {
   if (this != &other) {
     close();
     state_ = std::move(other.state_);
+    exceptions_ = other.exceptions_;
   }
   return *this;
 }
@@ -37,7 +39,10 @@ Step::~Step() {
   close();
 }
 void Step::close() noexcept {
-  if (const auto state = std::move(state_)) close_step(*state);
+  const auto state = std::move(state_);
+  if (!state) return;
+  close_step(*state);
+  if (std::uncaught_exceptions() <= exceptions_) state->measure_shares();
 }
 
 Bytes fraction_of_memory(double share) {
@@ -49,7 +54,8 @@ Bytes fraction_of_memory(double share) {
 Session::Session(SessionOptions options) {
   need_installed();
   const auto devices = devices_of(options);
-  for (const auto& [device, budget] : devices) check_budget(*device, budget);
+  const auto budgets = budgets_of(options);
+  for (std::size_t i = 0; i < devices.size(); ++i) check_budget(*devices[i].device, budgets[i]);
   if (!options.disk.folder.empty() &&
       std::none_of(devices.begin(), devices.end(), [](const auto& one) { return one.device->is_cpu(); })) {
     throw BadOption("[session] option disk: values on " + devices.front().device->name() +
@@ -94,16 +100,16 @@ Step Session::step() {
   return Step(state_);
 }
 
-void Session::budget(Bytes budget) {
+void Session::budget(const Budget& budget) {
   this->budget("", budget);
 }
-void Session::budget(const std::string& device, Bytes budget) {
+void Session::budget(const std::string& device, const Budget& budget) {
   const DeviceOrdinal ordinal = state_->device_for(device, budget);
   {
     const Arbiter lock;
     state_->budget(ordinal, budget);
   }
-  if (state_->context().devices()[ordinal].device->is_cpu()) meter::shrink(budget);
+  if (state_->context().devices()[ordinal].device->is_cpu()) meter::shrink(budget.bytes());
 }
 Bytes Session::budget() const {
   const Arbiter lock;
@@ -136,7 +142,12 @@ Summary Session::summary() const {
   return state_->summary();
 }
 void Session::wait_for_plan() {
-  Planning::of_process().wait();
+  std::uint64_t last = 0;
+  {
+    const Arbiter lock;
+    last = state_->last_planning_job();
+  }
+  Planning::of_process().wait(last);
 }
 std::optional<Trace> Session::trace() const {
   return state_->trace();
@@ -147,10 +158,6 @@ std::optional<Plan> Session::plan() const {
 void Session::follow(Plan plan) {
   state_->follow(std::move(plan));
 }
-void Session::use(Plan plan) {
-  follow(std::move(plan));
-}
-
 void Session::touched(const at::Tensor& tensor) {
   if (!tensor.defined() || !libtorch::is_plain(tensor)) return;
   const writes::Written written{tensor};

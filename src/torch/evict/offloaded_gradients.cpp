@@ -40,7 +40,7 @@ OffloadedGradients* OffloadedGradients::of_this_thread() {
   return of_thread<Innermost>().gradients;
 }
 
-OffloadedGradients::OffloadedGradients(std::shared_ptr<const RecordingContext> context) : context_(std::move(context)) {
+OffloadedGradients::OffloadedGradients(std::shared_ptr<RecordingContext> context) : context_(std::move(context)) {
   of_thread<Innermost>().gradients = this;
 }
 
@@ -89,10 +89,10 @@ Bytes OffloadedGradients::movable_bytes(const Gradient& gradient, DeviceOrdinal 
 bool OffloadedGradients::put_largest(const Meter& meter) {
   if (of_libtorch_.empty() || std::count(of_libtorch_.begin(), of_libtorch_.end(), false) > 0) return false;
   const DeviceOrdinal device = context_->device_of(meter);
-  ValueTier* const tier = device == untracked ? nullptr : context_->below(device);
+  TransferTier* const tier = device == untracked ? nullptr : context_->below(device);
   if (!tier) return false;
   Gradient* largest = nullptr;
-  Bytes most = tier->terms().least - 1;
+  Bytes most = tier->costs().least - 1;
   for (Gradient& gradient : gradients_) {
     const Bytes bytes = movable_bytes(gradient, device);
     if (bytes <= most) continue;
@@ -104,7 +104,7 @@ bool OffloadedGradients::put_largest(const Meter& meter) {
   c10::StorageImpl& storage = *libtorch::storage_of(grad);
   {
     Arbiter lock;
-    largest->copy = tier->put(grad.storage(), largest->made_on);
+    largest->copy = tier->put(grad.storage(), largest->made_on, context_->verifies_copies_of_gradients());
     lock.unlock();
   }
   largest->copy->finish_put();
@@ -122,6 +122,7 @@ void OffloadedGradients::bring_back(Gradient& gradient) {
   const std::shared_ptr<const TierCopy> copy = std::move(gradient.copy);
   at::Tensor tensor = std::move(gradient.waiting);
   c10::Storage contents = copy->contents();
+  verified_ |= copy->verified();
   c10::DataPtr nothing(nullptr, contents.device());
   (void)libtorch::storage_of(tensor)->set_data_ptr(contents.set_data_ptr(std::move(nothing)));
   at::Tensor& grad = gradient.parameter.mutable_grad();
@@ -136,6 +137,10 @@ void OffloadedGradients::bring_back() {
     } catch (...) {
       error_ = std::current_exception();
     }
+  }
+  if (verified_) {
+    const Arbiter lock;
+    context_->mark_gradients_verified();
   }
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }

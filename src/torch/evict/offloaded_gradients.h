@@ -20,7 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "torch/offload/value_tier.h"
+#include "torch/offload/transfer_tier.h"
 #include "torch/values/recording_context.h"
 
 namespace reprise::internal {
@@ -31,7 +31,7 @@ class OffloadedGradients {
   // none of them may wait.
   [[nodiscard]] static OffloadedGradients* of_this_thread();
 
-  explicit OffloadedGradients(std::shared_ptr<const RecordingContext>);
+  explicit OffloadedGradients(std::shared_ptr<RecordingContext>);
   // Brings them back. Without an error, whatever cannot be.
   ~OffloadedGradients();
   OffloadedGradients(const OffloadedGradients&) = delete;
@@ -43,7 +43,8 @@ class OffloadedGradients {
 
   // Puts the largest one that counts there below that device. False: there is none.
   [[nodiscard]] bool put_largest(const Meter&);
-  // Throws BudgetError if there is no room for all of them, and DiskError if one is lost; the others are there then.
+  // Throws BudgetError if there is no room for all of them, MismatchError if one is not what was put, and
+  // DiskError if one is lost; the others are there then.
   void bring_back();
 
  private:
@@ -59,10 +60,11 @@ class OffloadedGradients {
   [[nodiscard]] Bytes movable_bytes(const Gradient&, DeviceOrdinal) const;
   void bring_back(Gradient&);
 
-  const std::shared_ptr<const RecordingContext> context_;
+  const std::shared_ptr<RecordingContext> context_;
   std::vector<Gradient> gradients_;                                    // that something was added to, in this run
   std::unordered_map<const c10::TensorImpl*, std::size_t> number_of_;  // in these, by parameter
   std::vector<bool> of_libtorch_;  // by node that is under way, the outermost first: its code is LibTorch's own
+  bool verified_ = false;          // one has come back with the bits that were put
   std::exception_ptr error_;       // of bringing one back, where it could not be thrown
 };
 

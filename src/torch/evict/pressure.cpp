@@ -116,7 +116,7 @@ bool locked(Attempt& attempt) {
 }
 
 bool finish_puts(Attempt&) {
-  return ValueTiers::of_process().settle_next();
+  return ValueTiers::of_process().finish_next_put();
 }
 
 bool release_large_origins(const Arbiter& lock, const Meter& meter) {

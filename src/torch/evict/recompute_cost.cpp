@@ -83,7 +83,7 @@ struct Scratch {
   std::vector<Wanted> open;
 };
 
-std::optional<double> cost_of_copy(const Values& values, Id value, const std::optional<TierTerms>& tier) {
+std::optional<double> cost_of_copy(const Values& values, Id value, const std::optional<TierCosts>& tier) {
   if (values.packed(value)) return unpack_cost * static_cast<double>(values.bytes(value));
   if (tier && values.below(value)) return tier->get_alone(values.bytes(value));
   return std::nullopt;
@@ -94,7 +94,7 @@ std::optional<double> cost_of_copy(const Values& values, Id value, const std::op
 // What was evicted and backward asks for itself, shortly after the value, is recomputed anyway, and so is all that is
 // on the way to it: gates of a recurrent cell are no part of the cost of its state. Only shortly: the states of a long
 // chain are all recomputed some time, but not for nothing.
-double cost_of_return(const Recording& r, Id value, const std::optional<TierTerms>& tier, double enough) {
+double cost_of_return(const Recording& r, Id value, const std::optional<TierCosts>& tier, double enough) {
   const Recipes& recipes = r.cursor().recipes();
   const Values& values = r.values();
   const float shortly = values.saved_at(value) - r.journal().now() * share_of_shortly;

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "torch/offload/tiers.h"
+#include "torch/offload/tier_costs.h"
 #include "torch/values/recording.h"
 
 namespace reprise::internal {
@@ -13,7 +13,7 @@ namespace reprise::internal {
 inline constexpr double never = 1e30;
 
 // Returns the microseconds of everything on the way to what is resident; or something above `enough`, if it is more.
-[[nodiscard]] double cost_of_return(const Recording&, Id value, const std::optional<TierTerms>&, double enough);
+[[nodiscard]] double cost_of_return(const Recording&, Id value, const std::optional<TierCosts>&, double enough);
 
 // Says whether the value may not come back where it is needed: gradients may take as much as an operator on the way to
 // it, and what is left of the budget beside the other bytes has to hold both. Larger values on the way, which are

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double least_age = 50;  // microseconds of the pass: what was saved just now is no older
 
-double cost_by_tier(const Recording& r, Id value, const TierTerms& tier) {
+double cost_by_tier(const Recording& r, Id value, const TierCosts& tier) {
   const Bytes bytes = r.values().bytes(value);
   return tier.get_alone(bytes) + (r.values().below(value) ? 0 : tier.put_alone(bytes));
 }
@@ -36,7 +36,7 @@ struct Victim {
 void look_in(Recording& r, DeviceOrdinal device, Victim& best) {
   Values& values = r.values();
   const HardToRecompute is_hard_to_recompute(r, device);
-  const std::optional<TierTerms> tier = r.context().tiers(device).below;
+  const std::optional<TierCosts> tier = r.context().tiers(device).below;
   const auto tier_takes = [&](Id value) { return tier && tier->takes(values.bytes(value)); };
   const auto is_busy = [&](Id value) { return values.kept(value) && values.kept(value).use_count() > 1; };
   const auto usable = [&](Id value) {
@@ -111,7 +111,7 @@ bool evict_largest(const Arbiter&, const Meter& meter) {
       if (values.device(v) != device || !values.kept(v) || values.bytes(v) <= bytes || !values.recomputable(v))
         continue;
       if (values.kept(v).use_count() > 1 || r->cursor().choice_of(v) == Choice::keep) continue;
-      const std::optional<TierTerms> tier = r->context().tiers(device).below;
+      const std::optional<TierCosts> tier = r->context().tiers(device).below;
       largest = {r, v, 0, tier && tier->takes(values.bytes(v))};
       bytes = values.bytes(v);
     }

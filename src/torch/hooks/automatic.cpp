@@ -71,6 +71,7 @@ thread_local Here here;
 
 Here::~Here() {
   over = true;
+  if (watched) SessionInside::of(watched->session).step_failed();  // it has just begun, and measures nothing
   step.reset();
   if (!watched) return;
   const std::scoped_lock lock(mutex);
@@ -148,8 +149,6 @@ std::optional<Outcome> outcome() {
   Outcome result{most->summary, most->session.trace(), most->session.plan()};
   // Also of the step that has not ended: the optimizer's part may need most.
   const Summary now = most->session.summary();
-  result.summary.peak = std::max(result.summary.peak, now.peak);
-  result.summary.live = now.live;
   for (std::size_t i = 0; i < std::min(result.summary.devices.size(), now.devices.size()); ++i) {
     result.summary.devices[i].live = now.devices[i].live;
     raise_peak(result.summary.devices[i], now.devices[i]);
@@ -158,7 +157,6 @@ std::optional<Outcome> outcome() {
   for (const auto& one : all->sessions) {
     if (one.get() == most) continue;
     const Summary& other = one->summary;
-    result.summary.peak = std::max(result.summary.peak, other.peak);
     for (std::size_t i = 0; i < std::min(result.summary.devices.size(), other.devices.size()); ++i) {
       raise_peak(result.summary.devices[i], other.devices[i]);
     }

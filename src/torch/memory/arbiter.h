@@ -2,7 +2,7 @@
 //
 // Whatever others lock comes first: a generator, Python's interpreter, a pool of buffers, an allocator. Then come the
 // registration of kernels (interception.h), the list of sessions that found their steps by themselves (automatic.h) and
-// what is known about sequences (checkpoint_sequential), which may be held by those who wait for the arbiter; then the
+// what is known about places of checkpoint(), which may be held by those who wait for the arbiter; then the
 // arbiter, and below it the small locks of the heap, the planning queue and the operator table, under which nothing of
 // others happens at all. At a fork all of them are taken, in this order (forks.h). An allocation may wait for the
 // arbiter while its caller holds any lock of others. So a thread that holds the arbiter never waits for such a lock:

@@ -1,4 +1,4 @@
-// A copy of a value's contents that is no storage: packed (packed_copy.h), or in a tier (value_tier.h).
+// A copy of a value's contents that is no storage: packed (packed_copy.h), or in a tier (transfer_tier.h).
 #pragma once
 
 #include <c10/core/Storage.h>
@@ -11,11 +11,15 @@ class ValueCopy {
   ValueCopy(const ValueCopy&) = delete;
   ValueCopy& operator=(const ValueCopy&) = delete;
 
-  // The contents, in a storage. Throws BudgetError, and DiskError where a file cannot be read or is damaged. Not under
-  // the arbiter's lock.
+  // Returns the contents, in a storage. Throws BudgetError; MismatchError if they are not those that were put; and what
+  // the tier says if it has lost them: then the copy is not usable any more. Not under the arbiter's lock.
   [[nodiscard]] virtual c10::Storage contents() const = 0;
-  // A plan has asked for it ahead of time, and counts on it until it drops the value.
+  // False if the contents could not be put, or not be got: a replay may have them.
+  [[nodiscard]] virtual bool usable() const { return true; }
+  // True if a plan has asked for it ahead of time, and counts on it until it drops the value.
   [[nodiscard]] virtual bool fetched() const { return false; }
+  // True if the contents that were returned last are known to be those that were put.
+  [[nodiscard]] virtual bool verified() const { return false; }
 
  protected:
   ValueCopy() = default;

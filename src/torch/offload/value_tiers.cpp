@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "torch/offload/value_tier.h"
+#include "torch/offload/transfer_tier.h"
 
 namespace reprise::internal {
 
@@ -13,7 +13,7 @@ ValueTiers& ValueTiers::of_process() {
   return one;
 }
 
-void ValueTiers::add(const std::shared_ptr<ValueTier>& tier) {
+void ValueTiers::add(const std::shared_ptr<TransferTier>& tier) {
   const std::lock_guard lock(mutex_);
   std::erase_if(tiers_, [](const auto& one) { return one.expired(); });
   tiers_.push_back(tier);
@@ -22,59 +22,52 @@ void ValueTiers::add(const std::shared_ptr<ValueTier>& tier) {
 }
 
 void ValueTiers::end() noexcept {
-  std::vector<std::shared_ptr<ValueTier>> tiers;
-  {
-    const std::lock_guard lock(mutex_);
-    tiers = all();
-  }
-  for (const auto& tier : tiers) tier->end();
+  for (const auto& tier : present()) tier->end();
 }
 
-std::vector<std::shared_ptr<ValueTier>> ValueTiers::all() {
-  std::vector<std::shared_ptr<ValueTier>> present;
+std::vector<std::shared_ptr<TransferTier>> ValueTiers::present() {
+  const std::lock_guard lock(mutex_);
+  return present_with_lock();
+}
+
+std::vector<std::shared_ptr<TransferTier>> ValueTiers::present_with_lock() const {
+  std::vector<std::shared_ptr<TransferTier>> tiers;
   for (const auto& one : tiers_) {
-    if (auto tier = one.lock()) present.push_back(std::move(tier));
+    if (auto tier = one.lock()) tiers.push_back(std::move(tier));
   }
-  return present;
+  return tiers;
 }
 
-bool ValueTiers::settle_next() {
-  const auto tiers = [this] {
-    const std::lock_guard lock(mutex_);
-    return all();
-  }();
-  return std::any_of(tiers.begin(), tiers.end(), [](const auto& tier) { return tier->settle_next(); });
+bool ValueTiers::finish_next_put() {
+  const auto tiers = present();
+  return std::any_of(tiers.begin(), tiers.end(), [](const auto& tier) { return tier->finish_next_put(); });
 }
 
 bool ValueTiers::give_up_fetched() {
-  const auto tiers = [this] {
-    const std::lock_guard lock(mutex_);
-    return all();
-  }();
   bool any = false;
-  for (const auto& tier : tiers) any |= tier->give_up_fetched();
+  for (const auto& tier : present()) any |= tier->give_up_fetched();
   return any;
 }
 
 // Each of them is kept alive: what ends it takes locks that are held.
 void ValueTiers::lock_for_fork() {
   mutex_.lock();
-  at_fork_ = all();
+  at_fork_ = present_with_lock();
   for (const auto& tier : at_fork_) tier->lock_for_fork();
 }
 
-void ValueTiers::unlock_in_parent() {
-  for (const auto& tier : at_fork_) tier->unlock_in_parent();
-  const auto tiers = std::move(at_fork_);
-  at_fork_.clear();
+void ValueTiers::unlock_after_fork(void (TransferTier::*unlock)()) {
+  for (const auto& tier : at_fork_) ((*tier).*unlock)();
+  const auto tiers = std::exchange(at_fork_, {});
   mutex_.unlock();
 }
 
+void ValueTiers::unlock_in_parent() {
+  unlock_after_fork(&TransferTier::unlock_in_parent);
+}
+
 void ValueTiers::unlock_in_child() {
-  for (const auto& tier : at_fork_) tier->unlock_in_child();
-  const auto tiers = std::move(at_fork_);
-  at_fork_.clear();
-  mutex_.unlock();
+  unlock_after_fork(&TransferTier::unlock_in_child);
 }
 
 }  // namespace reprise::internal

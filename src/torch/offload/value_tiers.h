@@ -7,19 +7,19 @@
 
 namespace reprise::internal {
 
-class ValueTier;
+class TransferTier;
 
 class ValueTiers {
  public:
   // Returns the one of the process: never destroyed, because tensors may be freed after all static objects are gone.
   [[nodiscard]] static ValueTiers& of_process();
 
-  void add(const std::shared_ptr<ValueTier>&);
+  void add(const std::shared_ptr<TransferTier>&);
 
-  // Lets go of memory that has been put into any of them; waits for the next put if there is none. False: nothing is
-  // being put. Not under the arbiter's lock.
-  [[nodiscard]] bool settle_next();
-  // Lets go of what was got ahead of time and nobody has asked for. False: there is none.
+  // Frees memory that has been put into any of them; waits for the next put if there is none. Returns false if nothing
+  // is being put. Not under the arbiter's lock.
+  [[nodiscard]] bool finish_next_put();
+  // Gives up what was got ahead of time and nobody has asked for. Returns false if there is none.
   [[nodiscard]] bool give_up_fetched();
 
   // The process ends: no files are left.
@@ -31,12 +31,14 @@ class ValueTiers {
   void unlock_in_child();
 
  private:
-  [[nodiscard]] std::vector<std::shared_ptr<ValueTier>> all();
+  [[nodiscard]] std::vector<std::shared_ptr<TransferTier>> present();
+  [[nodiscard]] std::vector<std::shared_ptr<TransferTier>> present_with_lock() const;
+  void unlock_after_fork(void (TransferTier::*)());
 
   std::mutex mutex_;
-  std::vector<std::weak_ptr<ValueTier>> tiers_;
+  std::vector<std::weak_ptr<TransferTier>> tiers_;
   bool announced_ = false;  // the end of the process will be told to us
-  std::vector<std::shared_ptr<ValueTier>> at_fork_;
+  std::vector<std::shared_ptr<TransferTier>> at_fork_;
 };
 
 }  // namespace reprise::internal

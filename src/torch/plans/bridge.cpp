@@ -206,7 +206,7 @@ void Bridge::add_packing(const RecordedPass& pass) {
 }
 
 // What can be recomputed, so that a copy that is lost costs time and no gradient.
-void Bridge::add_tier(const RecordedPass& pass, const TierTerms& terms) {
+void Bridge::add_tier(const RecordedPass& pass, const TierCosts& terms) {
   Tier below;
   below.name = terms.name;
   below.capacity = terms.capacity;

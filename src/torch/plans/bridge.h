@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "reprise/plan/planner.h"
-#include "torch/offload/tiers.h"
+#include "torch/offload/tier_costs.h"
 #include "torch/plans/in_place_chains.h"
 #include "torch/plans/recorded_pass.h"
 
@@ -33,7 +33,7 @@ class Bridge {
   void run_event(Moment&, Bytes workspace);
   void add_takeovers(const RecordedPass&);
   void add_packing(const RecordedPass&);
-  void add_tier(const RecordedPass&, const TierTerms&);
+  void add_tier(const RecordedPass&, const TierCosts&);
 
   const InPlaceChains chains_;
   Trace trace_;

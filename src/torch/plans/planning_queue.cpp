@@ -66,18 +66,17 @@ void Planning::prepare() {
   if (!prepared_.exchange(true)) announced_ = std::atexit([] { Planning::of_process().end(); }) == 0;
 }
 
-bool Planning::add(std::shared_ptr<PlanningJob> job) {
+std::uint64_t Planning::add(std::shared_ptr<PlanningJob> job) {
   {
     const std::scoped_lock lock(mutex_);
     if (!ending_ && have_thread()) {
       jobs_.push_back(std::move(job));
-      ++added_;
       changed_.notify_all();
-      return true;
+      return ++added_;
     }
   }
   job->dropped();
-  return false;
+  return 0;
 }
 
 void Planning::step_ended() {
@@ -91,18 +90,21 @@ void Planning::step_ended() {
   if (sleeps) changed_.notify_all();
 }
 
-void Planning::wait() {
+void Planning::wait(std::uint64_t job) {
   std::unique_lock lock(mutex_);
-  const std::uint64_t last = added_;
-  if (done_ >= last || ending_ || !have_thread()) return;
-  changed_.wait(lock, [&] { return done_ >= last || ending_; });
+  if (done_ >= job || ending_ || !have_thread()) return;
+  changed_.wait(lock, [&] { return done_ >= job || ending_; });
 }
 
-bool Planning::wait(std::chrono::milliseconds most) {
+bool Planning::wait(std::uint64_t job, std::chrono::milliseconds most) {
   std::unique_lock lock(mutex_);
-  const std::uint64_t last = added_;
-  if (done_ >= last || ending_ || !have_thread()) return true;
-  return changed_.wait_for(lock, most, [&] { return done_ >= last || ending_; });
+  if (done_ >= job || ending_ || !have_thread()) return true;
+  return changed_.wait_for(lock, most, [&] { return done_ >= job || ending_; });
+}
+
+std::uint64_t Planning::last() {
+  const std::scoped_lock lock(mutex_);
+  return added_;
 }
 
 void Planning::end() {

@@ -63,14 +63,19 @@ class Planning {
   // that are added before it was called are dropped.
   void prepare();
 
-  // Behind the jobs that are there. False: it was dropped, because the process is about to end or nothing was prepared.
-  bool add(std::shared_ptr<PlanningJob>);
+  // Puts a job behind those that are there, and returns its number, from 1 on. Zero: it was dropped, because the
+  // process is about to end or nothing was prepared.
+  std::uint64_t add(std::shared_ptr<PlanningJob>);
   // A step has ended: freed memory is offered to the system once nothing was freed for a while.
   void step_ended();
-  // Until all jobs that were there are done or dropped.
-  void wait();
-  // The same, but no longer than this. False: they are not.
-  [[nodiscard]] bool wait(std::chrono::milliseconds most);
+  // Waits until the job with this number, and all before it, are done or dropped.
+  void wait(std::uint64_t job);
+  // The same, but no longer than this. Returns false if they are not.
+  [[nodiscard]] bool wait(std::uint64_t job, std::chrono::milliseconds most);
+  // Waits for all jobs that are there.
+  void wait() { wait(last()); }
+  // Returns the number of the job that was added last.
+  [[nodiscard]] std::uint64_t last();
   // Cancels the job that runs, drops those that wait, and ends the thread. Called when the process exits; not on the
   // planning thread, unless one of its jobs ends the process.
   void end();

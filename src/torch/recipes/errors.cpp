@@ -81,6 +81,15 @@ std::string sentence(const MismatchError::Facts& facts) {
     where = " (of its " + std::to_string(facts.blocks) + " blocks of 64 KiB the first that differs is block " +
             std::to_string(facts.block) + ", counted from 0)";
   }
+  if (!facts.reloaded_from.empty()) {
+    const std::string what = facts.op.empty() ? "a gradient"
+                                              : "value " + std::to_string(facts.value) + " of " +
+                                                    operator_at(facts.op, facts.operator_index);
+    return "[verify] " + what + " came back from the " + facts.reloaded_from + " with other bits than were offloaded" +
+           where +
+           ". Something wrote into its memory while it was copied, or it was copied before it was complete. The "
+           "gradients of this step are not complete: zero them and repeat the step";
+  }
   return "[verify] value " + std::to_string(facts.value) + " of " + operator_at(facts.op, facts.operator_index) +
          " was evicted, and replaying the operator does not give the same bits" + where +
          ". Either it depends on something that is not among its inputs, or an input or the value itself was written "

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "reprise/trace/error.h"
 #include "torch/libtorch/version_check.h"
 #include "torch/recipes/operator_table.h"
+#include "trace/option_text.h"
 
 namespace reprise::policy {
 namespace {
@@ -35,23 +35,6 @@ std::string full_name(const c10::OperatorName& operator_name) {
                                              : operator_name.name + "." + operator_name.overload_name;
 }
 
-// How many letters have to be changed, added, left out or swapped with their neighbour to make one of the other.
-std::size_t letters_between(std::string_view one, std::string_view other) {
-  std::vector<std::size_t> row(other.size() + 1), last = row, last_but_one;
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= one.size(); ++i) {
-    last_but_one = std::exchange(last, row);
-    row[0] = i;
-    for (std::size_t j = 1; j <= other.size(); ++j) {
-      const bool same = one[i - 1] == other[j - 1];
-      row[j] = std::min({last[j - 1] + (same ? 0 : 1), last[j] + 1, row[j - 1] + 1});
-      const bool swapped = i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1];
-      if (swapped) row[j] = std::min(row[j], last_but_one[j - 2] + 1);
-    }
-  }
-  return row.back();
-}
-
 // "; near are aten::tan, aten::tanh", or nothing.
 std::string near_names(const std::string& name) {
   constexpr std::size_t most = 3;
@@ -60,7 +43,7 @@ std::string near_names(const std::string& name) {
   std::set<std::pair<std::size_t, std::string>> near;
   for (const c10::OperatorName& known : c10::Dispatcher::singleton().getAllOpNames()) {
     std::string other = wants_overload ? full_name(known) : known.name;
-    const std::size_t distance = letters_between(name, other);
+    const std::size_t distance = internal::letters_between(name, other);
     if (distance < too_many) near.emplace(distance, std::move(other));
     if (near.size() > most) near.erase(std::prev(near.end()));
   }

@@ -25,6 +25,10 @@ void RecipeCursor::mark_verified(Id value) {
   if (in_recipes(value)) recipes_->values[value].verified = true;
 }
 
+void RecipeCursor::mark_copy_verified(Id value) {
+  if (in_recipes(value)) recipes_->values[value].copy_verified = true;
+}
+
 void RecipeCursor::mark_partly_uninitialized(Id value) {
   if (in_recipes(value)) recipes_->values[value].partly_uninitialized = true;
 }

@@ -39,6 +39,8 @@ class RecipeCursor {
   [[nodiscard]] Id add_value(Bytes, Id maker, DeviceOrdinal = 0);
   // Notes that it was recomputed and found to be the same bits.
   void mark_verified(Id value);
+  // Its copy came back from a tier and was found to be the same bits.
+  void mark_copy_verified(Id value);
   // Marks a value that has uninitialized bytes: it is not compared any more.
   void mark_partly_uninitialized(Id value);
   // Notes that what it is made of goes before it does, here and where others follow the same recipes.

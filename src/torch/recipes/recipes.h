@@ -92,6 +92,7 @@ struct RecordedValue {
   Id maker =
       no_operator;        // none: it came from outside, or cannot be recomputed; then it is held while it may be needed
   bool verified = false;  // recomputed once and found to be the same bits
+  bool copy_verified = false;         // came back from a tier once and was found to be the same bits
   bool partly_uninitialized = false;  // some of its bytes are never written: it is not compared
   bool must_keep_past_inputs =
       false;                 // what it is made of goes while the program still has it: it is kept, not recomputed

@@ -1,6 +1,5 @@
 #include "torch/replay/replay.h"
 
-#include "reprise/store/store.h"
 #include "reprise/torch/errors.h"
 #include "torch/libtorch/clock.h"
 #include "torch/memory/arbiter.h"
@@ -207,8 +206,10 @@ c10::Storage Replay::copied_back(Id value) {
   TORCH_INTERNAL_ASSERT(slot.copy, "[reprise] value ", value, " has no copy");
   const bool counted_on = slot.copy->fetched();
   c10::Storage storage = contents_of_copy(value);
+  const bool verified = slot.copy->verified();
   slot.copy.reset();
   const Arbiter lock;
+  if (verified) r_.values().mark_copy_verified(value);
   r_.values().bind(storage.unsafeGetStorageImpl(), value);
   if (counted_on || keeps(value, slot.wanted)) r_.values().keep(value, storage);
   if (r_.values().packed(value)) {
@@ -220,11 +221,22 @@ c10::Storage Replay::copied_back(Id value) {
 }
 
 c10::Storage Replay::contents_of_copy(Id value) {
+  const ValueCopy& copy = *needs_.slot(value).copy;
   try {
-    return needs_.slot(value).copy->contents();
-  } catch (const DiskError& error) {
+    return copy.contents();
+  } catch (const MismatchError& error) {
     const Arbiter lock;
-    if (!r_.values().recomputable(value)) fail_lost(error.what());
+    MismatchError::Facts facts = error.facts();
+    facts.value = value;
+    facts.operator_index = r_.cursor().info(value).maker;
+    if (facts.operator_index != no_operator) {
+      facts.op = r_.cursor().recipes().operators[facts.operator_index].info->name;
+    }
+    throw MismatchError(std::move(facts));
+  } catch (const Error& error) {
+    if (copy.usable()) throw;  // it is not the copy that failed
+    const Arbiter lock;
+    if (!r_.values().recomputable(value)) fail_lost(r_, value, error.what());
     r_.values().lose_copy(value);
     r_.context().counters().note(std::string("a value is replayed because its copy is lost: ") + error.what());
     throw LostCopy();

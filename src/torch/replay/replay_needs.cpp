@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "reprise/store/store.h"
 #include "reprise/torch/errors.h"
 
 namespace reprise::internal {
@@ -25,8 +24,10 @@ void check_unchanged(Recording& r, Id op, int argument, Id value) {
 
 }  // namespace
 
-void fail_lost(const std::string& why) {
-  throw DiskError("[session] a value that cannot be recomputed was offloaded, and is lost: " + why);
+void fail_lost(Recording& r, Id value, const std::string& why) {
+  const TransferTier& tier = *r.context().below(r.values().device(value));
+  std::rethrow_exception(
+      tier.lost_error("[session] a value that cannot be recomputed was offloaded, and is lost: " + why));
 }
 
 void check_inputs(Recording& r, Id op) {
@@ -74,7 +75,7 @@ void ReplayNeeds::collect_open() {
     Slot& slot = slots_[value];
     if (from_ != From::leaves || !values.recomputable(value)) pin(value, slot);
     if (slot.storage || slot.copy) continue;
-    if (!values.recomputable(value) && values.below(value)) fail_lost("its copy could not be had before");
+    if (!values.recomputable(value) && values.below(value)) fail_lost(r_, value, "its copy could not be had before");
     TORCH_INTERNAL_ASSERT(values.recomputable(value), "[reprise] value ", value,
                           " is neither resident nor has it a recipe");
     add_operator(r_.cursor().info(value).maker);

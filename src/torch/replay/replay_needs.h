@@ -17,7 +17,7 @@ namespace reprise::internal {
 // Throws ChangedInputError if the operator cannot be run on what it ran on then.
 void check_inputs(Recording&, Id op);
 // Throws DiskError: nothing has this value any more.
-[[noreturn]] void fail_lost(const std::string& why);
+[[noreturn]] void fail_lost(Recording&, Id value, const std::string& why);
 
 class ReplayNeeds {
  public:

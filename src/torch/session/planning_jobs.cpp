@@ -46,7 +46,7 @@ PlanResult make_plan_with_slack(const Trace& trace, PlanOptions options) {
 }
 
 // Whether the tier has become much slower or faster than the plan counts on.
-bool has_other_terms(const ExecutablePlan& executable, const std::optional<TierTerms>& tier) {
+bool has_other_terms(const ExecutablePlan& executable, const std::optional<TierCosts>& tier) {
   constexpr double much = 1.5;
   const ExecutablePlan::TierUse& use = executable.below;
   if (!tier || use.puts == 0) return false;
@@ -149,8 +149,9 @@ void PlanningJobs::ask_for(const std::shared_ptr<RecordedPass>& pass, Bytes budg
   budget_.reserve(seconds);
   ++count_;
   const auto relative = pass->plan ? nullptr : known.find_similar(*pass);
-  Planning::of_process().add(
+  const std::uint64_t number = Planning::of_process().add(
       std::make_shared<Job>(weak_from_this(), pass, budget, seconds, relative ? relative->plan : std::nullopt));
+  last_ = std::max(last_, number);
 }
 
 bool PlanningJobs::take_from_folder(RecordedPass& pass, Bytes budget) const try {

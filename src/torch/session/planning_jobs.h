@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -44,6 +45,8 @@ class PlanningJobs : public std::enable_shared_from_this<PlanningJobs> {
   void read_advice_for(Bytes budget);
 
   [[nodiscard]] bool under_way() const { return count_ > 0; }
+  // Returns the number of the job that was asked for last (Planning::wait); zero: none was.
+  [[nodiscard]] std::uint64_t last() const { return last_; }
   // Nobody is going to use the plan that is being made. Any thread, with or without the lock.
   void cancel();
 
@@ -60,6 +63,7 @@ class PlanningJobs : public std::enable_shared_from_this<PlanningJobs> {
   PlanningBudget budget_;
   const std::filesystem::path folder_;
   int count_ = 0;           // that wait or run
+  std::uint64_t last_ = 0;  // in the queue of the process
   Job* running_ = nullptr;  // one of them
 };
 

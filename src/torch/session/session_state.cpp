@@ -34,7 +34,7 @@ std::optional<Bytes> kept_peak(const RecordedPass& pass, const LongestPass& long
 }
 
 bool evicted_nothing(const Summary& summary) {
-  return summary.evicted_last_step == 0 && summary.packed_last_step == 0 && summary.disk_put_last_step == 0 &&
+  return summary.evicted_last_step() == 0 && summary.packed_last_step == 0 && summary.disk_put_last_step == 0 &&
          summary.host_put_last_step == 0 && summary.replays == 0;
 }
 
@@ -48,12 +48,16 @@ SessionState::SessionState(SessionOptions options)
                                            options_.plans)),
       passes_(context_, jobs_->budget()) {
   for (const auto& [device, budget] : context_->devices()) budgets_.push_back(budget);
+  written_ = budgets_of(options_);
   jobs_->read_advice_for(budget());
 }
 
 // ---- devices --------------------------------------------------------------------------------------------------------
 
-void SessionState::budget(DeviceOrdinal device, Bytes budget) {
+void SessionState::budget(DeviceOrdinal device, const Budget& given) {
+  written_[device] = given;
+  if (given.is_share()) measured_steps_ = 0;
+  const Bytes budget = given.bytes();
   const bool is_new = std::exchange(budgets_[device], budget) != budget;
   if (device != 0) return;
   if (is_new) {
@@ -61,6 +65,31 @@ void SessionState::budget(DeviceOrdinal device, Bytes budget) {
     jobs_->read_advice_for(budget);
   }
   for (const auto& pass : passes_.known().all()) ask_for_plan(pass, budget);
+}
+
+void SessionState::measure_shares() noexcept try {
+  constexpr int plain_steps = 2;  // the state of most optimizers comes with the first
+  Bytes most_on_cpu = no_limit;
+  {
+    const Arbiter lock;
+    const bool has_shares =
+        std::any_of(written_.begin(), written_.end(), [](const Budget& one) { return one.is_share(); });
+    if (std::exchange(step_failed_, false) || !has_shares || ++measured_steps_ < plain_steps) return;
+    const Summary summary = context_->counters().summary();
+    for (std::size_t i = 0; i < written_.size(); ++i) {
+      if (!written_[i].is_share()) continue;
+      const Bytes bytes = written_[i].bytes_at(summary.devices[i].peak_last_step);
+      budget(static_cast<DeviceOrdinal>(i), bytes);
+      if (context_->devices()[i].device->is_cpu()) most_on_cpu = bytes;
+    }
+  }
+  if (most_on_cpu != no_limit) meter::shrink(most_on_cpu);
+} catch (...) {  // out of memory: the next step measures again
+}
+
+void SessionState::step_failed() {
+  const Arbiter lock;
+  step_failed_ = true;
 }
 
 void SessionState::look_for_device() {
@@ -107,14 +136,14 @@ void SessionState::check_devices() const {
   for (std::size_t i = 0; i < budgets_.size(); ++i) check_budget(*context_->devices()[i].device, budgets_[i]);
 }
 
-DeviceOrdinal SessionState::device_for(const std::string& device, Bytes budget) const {
+DeviceOrdinal SessionState::device_for(const std::string& device, const Budget& budget) const {
   const CountedDevice* const named = device.empty() ? nullptr : &CountedDevices::of_process().at(device);
   const Arbiter lock;
   const CountedDevice& counted = named ? *named : context_->device();
   check_budget(counted, budget);
   const DeviceOrdinal index = context_->device_of(counted.meter());
   if (index != untracked) return index;
-  throw BadOption("[session] a budget of " + std::to_string(budget) + " for '" + device +
+  throw BadOption("[session] a budget of " + budget.text() + " for '" + device +
                   "': it is no device of this session. Name it in option budgets");
 }
 
@@ -242,12 +271,6 @@ void SessionState::add_devices(Summary& summary) const {
     one.peak_last_step = device.meter().peak();
     one.peak = std::max(one.peak, one.peak_last_step);
   }
-  const DeviceSummary& first = summary.devices.front();
-  summary.device = first.device;
-  summary.budget = first.budget;
-  summary.live = first.live;
-  summary.peak_last_step = first.peak_last_step;
-  summary.peak = first.peak;
 }
 
 Summary SessionState::summary() const {
@@ -255,8 +278,8 @@ Summary SessionState::summary() const {
   Summary summary = context_->counters().summary();
   add_devices(summary);
   summary.resident = meter::resident();
-  if (context_->disk()) context_->disk()->totals().tell(summary, disk_before_);
-  if (context_->host()) context_->host()->totals().tell(summary, host_before_);
+  if (context_->disk()) context_->disk()->report(summary, disk_before_);
+  if (context_->host()) context_->host()->report(summary, host_before_);
   summary.planning = jobs_->under_way();
   summary.planning_seconds = jobs_->budget().cost();
   summary.planning_saved_seconds = jobs_->budget().saved();
@@ -266,8 +289,8 @@ Summary SessionState::summary() const {
   if (!pass) return summary;
   // What is live outside of the trace, as in an optimizer, is a part of the step, too.
   const LongestPass& longest = passes_.seen_of_longest();
-  const std::optional<Bytes> kept = evicted_nothing(summary) ? summary.peak_last_step : kept_peak(*pass, longest);
-  if (kept) summary.peak_if_kept = std::max({*kept, summary.peak_last_step, summary.peak_if_kept.value_or(0)});
+  const std::optional<Bytes> kept = evicted_nothing(summary) ? summary.peak_last_step() : kept_peak(*pass, longest);
+  if (kept) summary.peak_if_kept = std::max({*kept, summary.peak_last_step(), summary.peak_if_kept.value_or(0)});
   if (const auto& executable = longest.executable ? longest.executable : pass->executable) {
     summary.promised_peak = std::max(executable->peak, executable->budget - executable->spare(longest.other));
     summary.promised_overhead = executable->plain_cost > 0 ? executable->added_cost / executable->plain_cost : 0;

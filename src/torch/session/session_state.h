@@ -24,9 +24,15 @@ class SessionState final : public RecordingOwner {
   // ---- devices ----
   // Of the next step: at the first device, or at each of them. Traces that are known are planned for the first.
   [[nodiscard]] Bytes budget() const { return budgets_.front(); }
-  void budget(DeviceOrdinal, Bytes);
+  // A share is measured by the next two steps, which are not limited by it.
+  void budget(DeviceOrdinal, const Budget&);
   // Which device that is, if it can have this budget. Throws BadOption. Not under the lock.
-  [[nodiscard]] DeviceOrdinal device_for(const std::string& device, Bytes budget) const;
+  [[nodiscard]] DeviceOrdinal device_for(const std::string& device, const Budget& budget) const;
+  // A step has ended with its work done: after the second of them, shares are bytes. Not under the lock.
+  void measure_shares() noexcept;
+  // The open step has failed, so that it measures no shares; for languages whose exceptions C++ does not see. Not under
+  // the lock.
+  void step_failed();
 
   // False: the options name no device, and it is not known yet where the parameters are, see device_inference.h. Not
   // only under the lock.
@@ -67,6 +73,7 @@ class SessionState final : public RecordingOwner {
   // The part of the budget that plans are made for.
   [[nodiscard]] Bytes budget_of_plans() { return planned_share(budget()); }
   [[nodiscard]] const RecordedPassTracker& passes() const { return passes_; }
+  [[nodiscard]] std::uint64_t last_planning_job() const { return jobs_->last(); }
   // Nobody is going to use the plan that is being made.
   void give_up_planning() { jobs_->cancel(); }
 
@@ -83,15 +90,18 @@ class SessionState final : public RecordingOwner {
   void ask_for_plan(const std::shared_ptr<RecordedPass>&, Bytes budget);
 
   SessionOptions options_;
-  std::vector<Bytes> budgets_;  // by device
+  std::vector<Bytes> budgets_;   // by device; no limit while a share is being measured
+  std::vector<Budget> written_;  // by device, as the options or the program gave them
+  int measured_steps_ = 0;       // plain ones whose work was done, while there are shares
+  bool step_failed_ = false;     // the open one
   std::atomic<bool> has_device_;
   std::string problem_;  // why the budget cannot hold where the parameters are; empty: it can
   bool enabled_ = true;
   const std::shared_ptr<RecordingContext> context_;
   const std::shared_ptr<PlanningJobs> jobs_;
   RecordedPassTracker passes_;
-  DiskTotals disk_before_;  // when the last step began
-  HostTotals host_before_;  // likewise
+  TierTotals disk_before_;  // when the last step began
+  TierTotals host_before_;  // likewise
   bool is_new_ = true;
   int since_recorded_ = 0;  // steps that ran plainly, since the last one that was recorded
   int side_by_side_ = 1;    // the most steps that were open at once lately

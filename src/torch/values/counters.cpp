@@ -18,14 +18,14 @@ void add_newest(std::vector<Entry>& newest, Entry entry) {
 
 Counters::Counters(std::string name_of_session, std::size_t devices) {
   numbers_.name = std::move(name_of_session);
-  numbers_.devices.resize(devices);
+  numbers_.devices.resize(std::max<std::size_t>(devices, 1));
 }
 
 void Counters::step_begins() {
   for (DeviceSummary& device : numbers_.devices) device.evicted_last_step = 0;
   kept_.clear();
   unmetered_.clear();
-  numbers_.evicted_last_step = numbers_.packed_last_step = numbers_.packed_to_last_step = 0;
+  numbers_.packed_last_step = numbers_.packed_to_last_step = 0;
   numbers_.peak_if_kept.reset();
   gone_in_regions_ = 0;
   numbers_.other_devices = 0;
@@ -45,7 +45,6 @@ void Counters::step_ends(double seconds, std::span<const Bytes> peaks, bool foll
 }
 
 void Counters::evicted(DeviceOrdinal device, Bytes bytes) {
-  numbers_.evicted_last_step += bytes;
   if (static_cast<std::size_t>(device) < numbers_.devices.size()) numbers_.devices[device].evicted_last_step += bytes;
 }
 

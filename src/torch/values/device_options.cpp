@@ -11,13 +11,13 @@ namespace {
 constexpr std::size_t most_devices = 64;
 
 std::string written(const DeviceBudget& budget) {
-  return "{'" + budget.device + "', " + std::to_string(budget.bytes) + "}";
+  return "{'" + budget.device + "', " + budget.budget.text() + "}";
 }
 
 void check_alone(const SessionOptions& options) {
   const auto has = "[session] option budgets has " + std::to_string(options.budgets.size()) + " devices";
-  if (options.budget != no_limit) {
-    throw BadOption(has + " and option budget is " + std::to_string(options.budget) +
+  if (options.budget != Budget()) {
+    throw BadOption(has + " and option budget is " + options.budget.text() +
                     ": a session has one or the other. Put the budget into budgets, with its device");
   }
   if (!options.device.empty()) {
@@ -32,7 +32,7 @@ void check_alone(const SessionOptions& options) {
 void check_entry(const DeviceBudget& budget) {
   const auto has = "[session] option budgets has " + written(budget) + ": ";
   if (budget.device.empty()) throw BadOption(has + "it must name a device, as \"cpu\" or \"cuda:0\"");
-  if (budget.bytes < 0) throw BadOption(has + "the bytes must not be negative");
+  if (budget.budget.bytes() < 0) throw BadOption(has + "the bytes must not be negative");
 }
 
 // The CPU has no other names; nothing is the device of the parameters, which nobody knows before the first step.
@@ -50,7 +50,7 @@ void check_form_of_budgets(const SessionOptions& options) {
 
 std::vector<LimitedDevice> devices_of(const SessionOptions& options) {
   CountedDevices& devices = CountedDevices::of_process();
-  if (options.budgets.empty()) return {{&devices.at(options.device), options.budget}};
+  if (options.budgets.empty()) return {{&devices.at(options.device), options.budget.bytes()}};
   check_form_of_budgets(options);
   std::vector<LimitedDevice> all;
   for (const DeviceBudget& budget : options.budgets) {
@@ -59,7 +59,7 @@ std::vector<LimitedDevice> devices_of(const SessionOptions& options) {
       throw BadOption("[session] option budgets has " + written(budget) + ": " + device.name() +
                       " has a budget there already, and must have one only");
     }
-    all.push_back({&device, budget.bytes});
+    all.push_back({&device, budget.budget.bytes()});
   }
   return all;
 }
@@ -79,12 +79,19 @@ bool names_no_device(const SessionOptions& options) {
   return options.budgets.empty() && options.device.empty();
 }
 
-void check_budget(const CountedDevice& device, Bytes budget) {
-  if (budget < 0) {
-    throw BadOption("[session] option budget is " + std::to_string(budget) + ": it must not be negative");
+std::vector<Budget> budgets_of(const SessionOptions& options) {
+  if (options.budgets.empty()) return {options.budget};
+  std::vector<Budget> all;
+  for (const DeviceBudget& one : options.budgets) all.push_back(one.budget);
+  return all;
+}
+
+void check_budget(const CountedDevice& device, const Budget& budget) {
+  if (budget.bytes() < 0) {
+    throw BadOption("[session] option budget is " + budget.text() + ": it must not be negative");
   }
-  if (budget == no_limit || device.is_installed()) return;
-  throw BadOption("[session] option budget is " + std::to_string(budget) +
+  if (budget == Budget() || device.is_installed()) return;
+  throw BadOption("[session] option budget is " + budget.text() +
                   ", but another library has put its own allocator for " + device.name() +
                   " in front of Reprise's meter: bytes can be neither counted nor limited. Only sessions without a "
                   "budget work beside it");

@@ -11,7 +11,7 @@ namespace reprise::internal {
 // A device of a session, and the most bytes that may be live there while a step of it is open.
 struct LimitedDevice {
   const CountedDevice* device = nullptr;
-  Bytes budget = no_limit;
+  Bytes budget = no_limit;  // also while a share is being measured
 };
 
 // At least one, in the order of the options; without any, the CPU. Throws BadOption if the options contradict each
@@ -28,6 +28,9 @@ void check_host(const SessionOptions&);
 [[nodiscard]] bool names_no_device(const SessionOptions&);
 
 // Throws BadOption if this cannot be a budget, or cannot be held at this device.
-void check_budget(const CountedDevice&, Bytes);
+void check_budget(const CountedDevice&, const Budget&);
+
+// Returns the budgets as they were written, in the order of `devices_of`.
+[[nodiscard]] std::vector<Budget> budgets_of(const SessionOptions&);
 
 }  // namespace reprise::internal

@@ -31,7 +31,7 @@ class Recording : public std::enable_shared_from_this<Recording> {
   Recording& operator=(const Recording&) = delete;
 
   [[nodiscard]] RecordingContext& context() const { return *context_; }
-  [[nodiscard]] std::shared_ptr<const RecordingContext> shared_context() const { return context_; }
+  [[nodiscard]] std::shared_ptr<RecordingContext> shared_context() const { return context_; }
   [[nodiscard]] RecipeCursor& cursor() { return cursor_; }
   [[nodiscard]] const RecipeCursor& cursor() const { return cursor_; }
   [[nodiscard]] Journal& journal() { return journal_; }

@@ -16,11 +16,11 @@ RecordingContext::RecordingContext(const SessionOptions& options)
       evict_everything_(options.evict_everything),
       policy_(options.policy),
       counters_(options.name, devices_.size()) {
-  if (!options.disk.folder.empty()) disk_ = ValueDisk::open(options.disk);
+  if (!options.disk.folder.empty()) disk_ = DiskTransferTier::open(DiskOfTest::settings(options.disk));
   if (options.host.bytes == 0) return;
   for (const auto& [device, budget] : devices_) {
     if (device->is_cpu() || host_) continue;
-    host_ = HostMemory::open(options.host.bytes, *device, device_of(meter::cpu()) != untracked);
+    host_ = HostTransferTier::open(options.host.bytes, *device, device_of(meter::cpu()) != untracked);
   }
 }
 
@@ -60,21 +60,21 @@ bool RecordingContext::may_evict() const {
 }
 
 OfferedTiers RecordingContext::tiers(DeviceOrdinal device) const {
-  const ValueTier* const tier = below(device);
-  const auto terms = tier ? std::optional(tier->terms()) : std::nullopt;
+  const TransferTier* const tier = below(device);
+  const auto terms = tier ? std::optional(tier->costs()) : std::nullopt;
   return {pack_ && devices_[device].device->is_cpu(), terms};
 }
 
-ValueTier* RecordingContext::below(DeviceOrdinal device) const {
+TransferTier* RecordingContext::below(DeviceOrdinal device) const {
   if (device == untracked) return nullptr;
   const CountedDevice& above = *devices_[device].device;
   if (above.is_cpu()) return disk_.get();
-  return host_ && &host_->below() == &above ? host_.get() : nullptr;
+  return host_ && &host_->above() == &above ? host_.get() : nullptr;
 }
 
 void RecordingContext::settle_all_tiers() const {
-  if (disk_) disk_->settle_all();
-  if (host_) host_->settle_all();
+  if (disk_) disk_->finish_all();
+  if (host_) host_->finish_all();
 }
 
 void RecordingContext::evicted_at_once(const c10::StorageImpl& storage, Bytes bytes) {
@@ -118,6 +118,14 @@ const std::string* RecordingContext::module_of(c10::ArrayRef<const c10::IValue> 
 
 bool RecordingContext::verifies(const RecordedValue& value) const {
   return verify_ != Verify::never && !value.partly_uninitialized && (verify_ == Verify::always || !value.verified);
+}
+
+bool RecordingContext::verifies_copy(const RecordedValue& value) const {
+  return verify_ == Verify::always || (verify_ == Verify::first_time && !value.copy_verified);
+}
+
+bool RecordingContext::verifies_copies_of_gradients() const {
+  return verify_ == Verify::always || (verify_ == Verify::first_time && !gradients_verified_);
 }
 
 const char* RecordingContext::why_inexact(const OperatorInfo& info, Id op, bool on_accelerator) const {

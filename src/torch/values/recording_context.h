@@ -19,8 +19,8 @@
 
 #include "reprise/torch/session.h"
 #include "torch/memory/counted_device.h"
-#include "torch/offload/host_memory.h"
-#include "torch/offload/value_disk.h"
+#include "torch/offload/disk_tier.h"
+#include "torch/offload/host_tier.h"
 #include "torch/plans/eviction_hints.h"
 #include "torch/values/counters.h"
 #include "torch/values/device_options.h"
@@ -75,14 +75,14 @@ class RecordingContext {
   // Values of the CPU, if that is one of its devices.
   [[nodiscard]] bool packs() const { return pack_ && device_of(meter::cpu()) != untracked; }
   // nullptr: none. Not only under the lock.
-  [[nodiscard]] const std::shared_ptr<ValueDisk>& disk() const { return disk_; }
-  [[nodiscard]] const std::shared_ptr<HostMemory>& host() const { return host_; }
+  [[nodiscard]] const std::shared_ptr<DiskTransferTier>& disk() const { return disk_; }
+  [[nodiscard]] const std::shared_ptr<HostTransferTier>& host() const { return host_; }
   // The tier below one of its devices; nullptr: none. Not only under the lock.
-  [[nodiscard]] ValueTier* below(DeviceOrdinal) const;
+  [[nodiscard]] TransferTier* below(DeviceOrdinal) const;
   [[nodiscard]] bool has_tier() const { return disk_ || host_; }
   // What plans may use, or the values of one device, at present terms.
   [[nodiscard]] OfferedTiers tiers(DeviceOrdinal = 0) const;
-  // See ValueTier: of all of them. Not under the lock.
+  // See TransferTier: of all of them. Not under the lock.
   void settle_all_tiers() const;
   [[nodiscard]] bool evicts_everything() const { return evict_everything_; }
 
@@ -104,6 +104,11 @@ class RecordingContext {
 
   // ---- exactness ----
   [[nodiscard]] bool verifies(const RecordedValue&) const;
+  // Returns whether what comes back from a tier is compared with what was put, by the same rule as replays: a value, or
+  // the gradients of a backward run.
+  [[nodiscard]] bool verifies_copy(const RecordedValue&) const;
+  [[nodiscard]] bool verifies_copies_of_gradients() const;
+  void mark_gradients_verified() { gradients_verified_ = true; }
   // Why this operator is not to be replayed, if a replay found out, or if that is known of accelerators; nullptr: it
   // may be.
   [[nodiscard]] const char* why_inexact(const OperatorInfo&, Id op, bool on_accelerator) const;
@@ -127,12 +132,13 @@ class RecordingContext {
   std::vector<LimitedDevice> devices_;
   const Verify verify_;
   const bool pack_, evict_everything_;
-  std::shared_ptr<ValueDisk> disk_;
-  std::shared_ptr<HostMemory> host_;
+  std::shared_ptr<DiskTransferTier> disk_;
+  std::shared_ptr<HostTransferTier> host_;
   const Policy policy_;
   SmallestBudget smallest_;
   bool always_evicts_ = false;
   bool of_site_ = false;
+  bool gradients_verified_ = false;
   std::set<std::pair<const OperatorInfo*, Id>> inexact_;
   std::set<std::string> modules_;
   std::unordered_map<const c10::StorageImpl*, const std::string*> module_of_;  // by the storage of a parameter

@@ -20,8 +20,9 @@ bool ValueCopies::pack(const PackedForm& form, const c10::Storage& contents, Byt
   return packed_ != nullptr;
 }
 
-void ValueCopies::put(ValueTier& tier, c10::Storage contents, const std::optional<c10::Stream>& made_on) {
-  below_ = tier.put(std::move(contents), made_on);
+void ValueCopies::put(TransferTier& tier, c10::Storage contents, const std::optional<c10::Stream>& made_on,
+                      bool verify) {
+  below_ = tier.put(std::move(contents), made_on, verify);
 }
 
 void ValueCopies::give_up_fetched() const {

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "torch/offload/packed_copy.h"
-#include "torch/offload/value_tier.h"
+#include "torch/offload/transfer_tier.h"
 #include "torch/values/counters.h"
 
 namespace reprise::internal {
@@ -20,8 +20,8 @@ class ValueCopies {
 
   // False: the contents do not pack, or there is no room. They are so many bytes.
   bool pack(const PackedForm&, const c10::Storage& contents, Bytes, PackedCopy::Account, Counters&);
-  // Begins to put them into the tier.
-  void put(ValueTier&, c10::Storage contents, const std::optional<c10::Stream>& made_on);
+  // Begins to put them into the tier; with `verify`, what comes back is compared with them.
+  void put(TransferTier&, c10::Storage contents, const std::optional<c10::Stream>& made_on, bool verify);
   // Nobody counts any more on what was fetched.
   void give_up_fetched() const;
 

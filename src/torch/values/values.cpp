@@ -145,7 +145,7 @@ void Values::evict(Id value) {
 void Values::take_fingerprints(Id value, const c10::Storage& contents) {
   if (!cursor_.in_recipes(value) || !context_.verifies(cursor_.info(value))) return;
   const bool far = contents.device_type() != c10::DeviceType::CPU;
-  if (far && live_[value].copies.usable_below()) return;  // its copy is not compared, and reading waits for the device
+  if (far && live_[value].copies.usable_below()) return;  // its copy is verified by the tier
   if (far) return device_fingerprints_->read_later(contents, live_[value].made_on);
   const SavedTensor* last = nullptr;
   for (SavedTensor* const saved : pending_.of(value)) {
@@ -164,11 +164,16 @@ bool Values::pack(Id value, const PackedForm& form, PackedCopy::Account account)
 std::shared_ptr<const TierCopy> Values::put_below(Id value) {
   ValueCopies& copies = live_[value].copies;
   if (copies.usable_below()) return copies.below();
-  ValueTier* const tier = context_.below(device(value));
+  TransferTier* const tier = context_.below(device(value));
   c10::Storage contents = tier ? storage_even_if_evicted(value) : c10::Storage();
   if (!contents) return nullptr;
-  copies.put(*tier, std::move(contents), live_[value].made_on);
+  copies.put(*tier, std::move(contents), live_[value].made_on, context_.verifies_copy(cursor_.info(value)));
   return copies.below();
+}
+
+void Values::mark_copy_verified(Id value) {
+  cursor_.mark_copy_verified(value);
+  context_.counters().verified();
 }
 
 bool Values::may_put_away(Id value) const {

@@ -130,6 +130,8 @@ class Values {
   [[nodiscard]] bool may_put_away(Id value) const;
   // Its copy there is all there is from now on, unless somebody has it by now.
   void put_away(Id value);
+  // Its copy came back from the tier with the bits that were put there.
+  void mark_copy_verified(Id value);
   // Its copy could not be read.
   void lose_copy(Id value) { live_[value].copies.drop_below(); }
 

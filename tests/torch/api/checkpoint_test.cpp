@@ -11,6 +11,7 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <source_location>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -488,6 +489,33 @@ TEST(BalancedSegments, MakeTheLargestAsSmallAsPossible) {
   }
 }
 
+TEST(Checkpoint, CallsAreToldApartByTheirPlaceAndTheirTypes) {
+  const auto one = std::source_location::current(), other = std::source_location::current();
+  const int type = 0, other_type = 0;
+  EXPECT_EQ(&internal::site_at(one, &type), &internal::site_at(one, &type));
+  EXPECT_NE(&internal::site_at(one, &type), &internal::site_at(other, &type));
+  EXPECT_NE(&internal::site_at(one, &type), &internal::site_at(one, &other_type));
+}
+
+TEST(Checkpoint, TakesFunctionsOfAnyKindAndAnyNumberOfInputs) {
+  const Tensor x = torch::randn({8}).requires_grad_(true);
+  const auto gradient = [&](const Tensor& y) {
+    y.sum().backward();
+    const Tensor found = x.grad().clone();
+    x.mutable_grad() = Tensor();
+    return found;
+  };
+  const std::function<Tensor(const Tensor&)> wave = [](const Tensor& t) { return t.sin().exp(); };
+  Tensor (*const pointer)(const Tensor&) = [](const Tensor& t) { return t.tanh().exp(); };
+  const auto six = [](const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& d, const Tensor& e,
+                      const Tensor& f) { return (a * b + c.exp() * d + e * f).tanh(); };
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(same_bits(gradient(checkpoint(wave, x)), gradient(wave(x))));
+    EXPECT_TRUE(same_bits(gradient(checkpoint(pointer, x)), gradient(pointer(x))));
+    EXPECT_TRUE(same_bits(gradient(checkpoint(six, x, x, x, x, x, x)), gradient(six(x, x, x, x, x, x))));
+  }
+}
+
 TEST(CheckpointSequential, OfASequentialHasTheBitsOfThePlainRunForEveryNumberOfSegments) {
   torch::manual_seed(2);
   nn::Sequential model(nn::Linear(32, 256), nn::GELU(), nn::Linear(256, 32), nn::Dropout(0.2), nn::Tanh(),
@@ -516,9 +544,10 @@ TEST(CheckpointSequential, SegmentsAreBalancedByWhatTheyEvict) {
       [](const Tensor& x) { return x.exp().neg(); }, [](const Tensor& x) { return x.tanh() * 2; },
       [](const Tensor& x) { return x.sin() + 1; }};
   const Tensor x = torch::randn({32, 32}).requires_grad_(true);
+  const auto place = std::source_location::current();
   for (int i = 0; i < 2; ++i) {
-    checkpoint_sequential(functions, 2, x).sum().backward();
-    EXPECT_EQ(CheckpointedSequence::of(&functions[0], 4).ends(2, Balance::bytes), (std::vector<std::size_t>{1, 4}));
+    checkpoint_sequential(functions, 2, x, Balance::bytes, place).sum().backward();
+    EXPECT_EQ(internal::CheckpointedSequence::at(place, 4).ends(2, Balance::bytes), (std::vector<std::size_t>{1, 4}));
   }
   const Tensor first = x.grad().clone();
   x.mutable_grad() = Tensor();
@@ -567,7 +596,7 @@ TEST(Checkpoint, WorksInsideASessionWithAndWithoutABudget) {
     Session measuring(options_here());
     const auto open = measuring.step();
     (void)step(false);
-    peak = measuring.summary().peak_last_step;
+    peak = measuring.summary().peak_last_step();
   }
   for (const Bytes budget : {no_limit, peak, peak * 8 / 10, peak * 7 / 10}) {
     SessionOptions options = options_here();
@@ -580,7 +609,7 @@ TEST(Checkpoint, WorksInsideASessionWithAndWithoutABudget) {
       for (std::size_t k = 0; k < plain.size(); ++k) ASSERT_TRUE(same_bits(plain[k], gradients[k])) << budget;
       if (i == 1) session.wait_for_plan();
     }
-    if (budget != no_limit) EXPECT_LE(session.summary().peak, budget);
+    if (budget != no_limit) EXPECT_LE(session.summary().peak(), budget);
   }
   EXPECT_TRUE(Recordings::of_process().all().empty());
 }

@@ -38,7 +38,7 @@ std::pair<Trace, Bytes> real(const std::function<void()>& train) {
     auto step = session.step();
     train();
   }
-  return {session.trace().value(), session.summary().peak_last_step};
+  return {session.trace().value(), session.summary().peak_last_step()};
 }
 
 void expect_same_but_costs(const Trace& measured, const Trace& real) {

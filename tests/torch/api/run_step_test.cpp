@@ -122,7 +122,7 @@ TEST_F(RunStep, ThatDoesNotFitIsPlannedAndRunAgain) {
   EXPECT_EQ(difference(expected, training_.results()), "") << "statistics, masks and gradients of one step";
   EXPECT_TRUE(session.summary().followed_plan) << "though nobody had seen it";
   EXPECT_GT(session.summary().replays, 0);
-  EXPECT_LE(session.summary().peak, budget());
+  EXPECT_LE(session.summary().peak(), budget());
   EXPECT_GT(session.summary().planning_seconds, 0);
   training_.call_that_does_not_fit(-1);
   for (int i = 0; i < 2; ++i) {
@@ -147,7 +147,7 @@ TEST_F(RunStep, MayBeSeveralPasses) {
   });
   EXPECT_EQ(training_.calls(), 4) << "the second of the two did not fit";
   EXPECT_EQ(difference(expected, training_.results()), "");
-  EXPECT_LE(session.summary().peak, budget());
+  EXPECT_LE(session.summary().peak(), budget());
 }
 
 TEST_F(RunStep, PutsBackWhatIsWrittenInPlaceAndDrawnFromGenerators) {

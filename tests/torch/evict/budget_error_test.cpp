@@ -62,7 +62,7 @@ TEST(BudgetErrorOfASession, IsThrownBeforeTheFirstByteOver) {
     meter_here().mark_peak();
     const auto error = refusal(session, training);
     EXPECT_LE(meter_here().peak(), budget);
-    EXPECT_LE(session.summary().peak, budget);
+    EXPECT_LE(session.summary().peak(), budget);
     if (share < 0.1) ASSERT_TRUE(error.has_value());
     if (error) expect_consistent(*error, budget);
     training.drop_gradients();

@@ -9,6 +9,7 @@
 #include "reprise/torch/session.h"
 #include "store/store_support.h"
 #include "torch/memory/meter.h"
+#include "torch/offload/disk_settings.h"
 #include "torch/small_training.h"
 
 namespace reprise {
@@ -73,7 +74,7 @@ class OffloadedGradient : public ::testing::Test {
     SessionOptions options =
         within(level_ + static_cast<Bytes>(share * static_cast<double>(peak_ - level_)), planning_time);
     options.planning_share = std::numeric_limits<double>::infinity();
-    options.disk = {.folder = folder_.path(), .files = &files_};
+    options.disk = {.folder = folder_.path()};
     return options;
   }
   void train(Session& session) {
@@ -82,7 +83,7 @@ class OffloadedGradient : public ::testing::Test {
       EXPECT_EQ(difference(expected_, step()), "");
     }
     drop_gradients();
-    EXPECT_LE(session.summary().peak_last_step, session.budget());
+    EXPECT_LE(session.summary().peak_last_step(), session.budget());
   }
   // A step that is to fail. Look: all gradients that were there are there afterwards.
   enum class Afterwards { evict, look };
@@ -109,6 +110,7 @@ class OffloadedGradient : public ::testing::Test {
   Bytes level_ = 0, peak_ = 0;
   TemporaryFolder folder_;
   WatchedFiles files_;
+  const internal::DiskOfTest disk_{&files_};
 };
 
 TEST_F(OffloadedGradient, MakesASmallerBudgetDo) {

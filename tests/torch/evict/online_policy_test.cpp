@@ -73,7 +73,7 @@ TEST(OnlinePolicy, KeepsABudgetNearTheFloorOfAllPlans) {
     auto step = session.step();
     EXPECT_EQ(difference(expected, training.step()), "");
   }
-  EXPECT_LE(session.summary().peak, budget);
+  EXPECT_LE(session.summary().peak(), budget);
   EXPECT_GT(session.summary().replays, 0);
 }
 

@@ -10,6 +10,7 @@
 #include "store/store_support.h"
 #include "support/child.h"
 #include "torch/memory/meter.h"
+#include "torch/offload/disk_settings.h"
 #include "torch/small_training.h"
 
 namespace reprise {
@@ -33,7 +34,7 @@ class Disks : public ::testing::Test {
   SessionOptions eager(Bytes budget, std::chrono::milliseconds planning_time = std::chrono::milliseconds(0)) {
     SessionOptions options = within(budget, planning_time);
     options.planning_share = std::numeric_limits<double>::infinity();
-    options.disk = {.folder = folder_.path(), .files = &files_, .eager = true};
+    options.disk = {.folder = folder_.path()};
     return options;
   }
 
@@ -43,7 +44,7 @@ class Disks : public ::testing::Test {
       EXPECT_EQ(difference(training_.expected(), training_.step()), "");
       training_.drop_gradients();
     }
-    EXPECT_LE(session.summary().peak_last_step, session.budget());
+    EXPECT_LE(session.summary().peak_last_step(), session.budget());
   }
 
   // Fails the operation of this number, counted from now on.
@@ -58,6 +59,7 @@ class Disks : public ::testing::Test {
   SmallTraining training_{8, 64, 256};
   TemporaryFolder folder_;
   WatchedFiles files_;
+  const internal::DiskOfTest disk_{&files_, true};
   std::atomic<int> countdown_ = -1;
 };
 
@@ -263,7 +265,7 @@ TEST_F(DisksOfWhatCannotBeRecomputed, HaveRoomForIt) {
     auto open = session.step();
     EXPECT_EQ(difference(expected_, step()), "");
   }
-  EXPECT_LE(session.summary().peak, options.budget);
+  EXPECT_LE(session.summary().peak(), session.budget());
 }
 
 TEST_F(DisksOfWhatCannotBeRecomputed, SayThatItIsLostAndTheNextStepIsAsEver) {

@@ -13,7 +13,8 @@
 #include "store/store_support.h"
 #include "torch/libtorch/clock.h"
 #include "torch/memory/meter.h"
-#include "torch/offload/disk_copy.h"
+#include "torch/offload/disk_settings.h"
+#include "torch/offload/disk_tier.h"
 
 namespace reprise::testing {
 using namespace internal;
@@ -81,7 +82,7 @@ class DiskTimeThread : public ::testing::Test {
     options.pack = false;
     options.planning_time = milliseconds(500);
     options.planning_share = std::numeric_limits<double>::infinity();
-    if (disk) options.disk = {.folder = folder_.path(), .files = &files_};
+    if (disk) options.disk = {.folder = folder_.path()};
     return options;
   }
   // Everything that is written or read takes so long, and no CPU.
@@ -105,6 +106,7 @@ class DiskTimeThread : public ::testing::Test {
   at::Tensor weight_ = at::full({value_columns}, 0.5f).requires_grad_(true);
   TemporaryFolder folder_;
   WatchedFiles files_;
+  const internal::DiskOfTest disk_{&files_};
 };
 
 TEST_F(DiskTimeThread, OfPlannedTransfersIsBesideTheComputation) {
@@ -155,53 +157,53 @@ TEST_F(DiskTimeThread, IsPromisedToBeAtMostThatWithoutADisk) {
   }
 }
 
-// ---- the terms -----------------------------------------------------------------------------------------------------
+// ---- the costs -----------------------------------------------------------------------------------------------------
 
-class DiskTermsThread : public ::testing::Test {
+class DiskCostsThread : public ::testing::Test {
  protected:
-  [[nodiscard]] std::shared_ptr<ValueDisk> open() {
-    return ValueDisk::open({.folder = folder_.path(), .files = &files_});
+  [[nodiscard]] std::shared_ptr<DiskTransferTier> open() {
+    return DiskTransferTier::open({.folder = folder_.path(), .files = &files_});
   }
 
   TemporaryFolder folder_;
   WatchedFiles files_;
 };
 
-TEST_F(DiskTermsThread, TellCpuTimeFromTime) {
+TEST_F(DiskCostsThread, TellCpuTimeFromTime) {
   files_.before = [](FileOperation operation, auto&) {
     if (operation == FileOperation::create) std::this_thread::sleep_for(milliseconds(5));
   };
-  const TierTerms terms = open()->terms();
-  EXPECT_GT(terms.put_time(4096), 4000);
-  EXPECT_LT(terms.put_cost(4096), 2500) << "who sleeps spends nothing";
-  EXPECT_GT(terms.put_alone(4096), 4000) << "but without a plan somebody waits";
-  EXPECT_LT(terms.get_time(4096), 2500);
+  const TierCosts costs = open()->costs();
+  EXPECT_GT(costs.put_time(4096), 4000);
+  EXPECT_LT(costs.put_cost(4096), 2500) << "who sleeps spends nothing";
+  EXPECT_GT(costs.put_alone(4096), 4000) << "but without a plan somebody waits";
+  EXPECT_LT(costs.get_time(4096), 2500);
 }
 
-TEST_F(DiskTermsThread, AreThoseOfLargeFilesAndSmallOnes) {
-  const TierTerms terms = open()->terms();
-  for (const TierWork* work : {&terms.put, &terms.get, &terms.remove}) {
+TEST_F(DiskCostsThread, AreThoseOfLargeFilesAndSmallOnes) {
+  const TierCosts costs = open()->costs();
+  for (const TransferCost* work : {&costs.put, &costs.get, &costs.remove}) {
     EXPECT_GT(work->cpu.each, 0);
     EXPECT_GT(work->time.each, 0);
     EXPECT_GT(work->cpu.byte, 0);
     EXPECT_GT(work->time.byte, 0);
   }
-  EXPECT_GT(terms.put.caller, 0);
-  EXPECT_LT(terms.put_cost(4096), terms.put_cost(1 << 20));
+  EXPECT_GT(costs.put.caller, 0);
+  EXPECT_LT(costs.put_cost(4096), costs.put_cost(1 << 20));
 }
 
-TEST_F(DiskTermsThread, FollowWhatIsMeasured) {
+TEST_F(DiskCostsThread, FollowWhatIsMeasured) {
   const auto disk = open();
-  const TierTerms before = disk->terms();
+  const TierCosts before = disk->costs();
   files_.before = [](FileOperation operation, auto&) {
     if (operation == FileOperation::create) std::this_thread::sleep_for(milliseconds(3));
   };
   const at::Tensor x = at::ones({1 << 14});
   for (int i = 0; i < 100; ++i) {
-    const auto copy = DiskCopy::of(disk, x.storage());
+    const auto copy = disk->put(x.storage(), {}, false);
     copy->finish_put();
   }
-  EXPECT_GT(disk->terms().put_time(1 << 16), before.put_time(1 << 16) + 1500);
+  EXPECT_GT(disk->costs().put_time(1 << 16), before.put_time(1 << 16) + 1500);
 }
 
 }  // namespace

@@ -184,7 +184,7 @@ TEST(Bridge, OffersADiskForWhatCanBeReplayedAndIsWorthAFile) {
   const Id kept = made.run({a}, 1 << 20);
   made.choice(Choice::keep);
   made.event("back", {a, small, kept});
-  const TierTerms terms{.capacity = 3 << 20,
+  const TierCosts terms{.capacity = 3 << 20,
                         .put = {.caller = 1, .cpu = {5, 1e-6}, .time = {7, 3e-6}},
                         .get = {.caller = 2, .cpu = {3, 2e-6}, .time = {4, 5e-6}},
                         .remove = {.caller = 0.5, .cpu = {0.25, 0}, .time = {0.75, 1e-6}}};
@@ -212,7 +212,7 @@ TEST(Bridge, WritesPutsAndGetsOfTheDiskInValuesOfThePass) {
   made.event("back of b", {b});
   made.event("back of a", {a});
   for (const Id value : {a, b}) made.release(value, value - 1);
-  const Bridge bridge(made.pass(), OfferedTiers(false, TierTerms{}));
+  const Bridge bridge(made.pass(), OfferedTiers(false, TierCosts{}));
   const Plan plan{16384,
                   bridge.trace().tiers,
                   {Action::run(0), Action::put(0, 0), Action::drop(0), Action::run(1), Action::run(2), Action::drop(1),

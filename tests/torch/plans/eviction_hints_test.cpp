@@ -196,7 +196,7 @@ TEST(HintsInASession, ServesStepsOfOtherLengthsWithTheSameBitsWithinTheBudget) {
         training.drop_gradients();
       }
       if (rows == 256) session.wait_for_plan();
-      EXPECT_LE(session.summary().peak_last_step, session.budget());
+      EXPECT_LE(session.summary().peak_last_step(), session.budget());
     }
   }
   EXPECT_GT(session.summary().verified, 0);

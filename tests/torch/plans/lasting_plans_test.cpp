@@ -28,7 +28,7 @@ void train(Session& session, SmallTraining& training) {
     EXPECT_EQ(difference(training.expected(), training.step()), "");
     training.drop_gradients();
   }
-  EXPECT_LE(session.summary().peak_last_step, session.budget());
+  EXPECT_LE(session.summary().peak_last_step(), session.budget());
 }
 
 // ---- other bytes that differ ----
@@ -141,7 +141,7 @@ void expect_settled_after_three(Session& session, Step&& step) {
       step(i);
     }
     const Summary summary = session.summary();
-    EXPECT_LE(summary.peak_last_step, session.budget());
+    EXPECT_LE(summary.peak_last_step(), session.budget());
     if (i > 3) EXPECT_TRUE(summary.followed_plan) << "step " << i << "\n" << summary;
     session.wait_for_plan();
   }

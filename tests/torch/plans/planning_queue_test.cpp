@@ -48,6 +48,23 @@ TEST_F(PlanningQueue, JobsRunInTheirOrderAndThoseThatNobodyWantsAnyMoreAreDroppe
   EXPECT_EQ(log, "one runs\ntwo is dropped\nthree runs\n");
 }
 
+TEST_F(PlanningQueue, WhoWaitsForAJobDoesNotWaitForThoseBehindIt) {
+  std::string log;
+  std::atomic<bool> go_on = false;
+  auto second = std::make_shared<Job>(log, "two");
+  second->work = [&](auto&) {
+    while (!go_on) std::this_thread::yield();
+  };
+  const std::uint64_t one = Planning::of_process().add(std::make_shared<Job>(log, "one"));
+  const std::uint64_t two = Planning::of_process().add(second);
+  Planning::of_process().wait(one);
+  EXPECT_TRUE(Planning::of_process().wait(0, std::chrono::milliseconds(0))) << "no job was asked for";
+  EXPECT_FALSE(Planning::of_process().wait(two, std::chrono::milliseconds(1)));
+  go_on = true;
+  Planning::of_process().wait(two);
+  EXPECT_EQ(log, "one runs\ntwo runs\n");
+}
+
 TEST_F(PlanningQueue, AJobThatThrowsIsDroppedAndTheNextOneRuns) {
   std::string log;
   auto job = std::make_shared<Job>(log, "one");

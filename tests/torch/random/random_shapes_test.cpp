@@ -73,7 +73,7 @@ void run_steps(const std::vector<Program>& programs, const RecipeCursor& cursor,
     const Bytes level = meter_here().live();
     meter_here().mark_peak();
     run_step(machine, session, cursor.repeats);
-    const Bytes peak = session ? session->summary().peak_last_step : meter_here().peak();
+    const Bytes peak = session ? session->summary().peak_last_step() : meter_here().peak();
     outcome.peak = std::max(outcome.peak, peak);
     outcome.share =
         std::max(outcome.share, level + static_cast<Bytes>(cursor.share * static_cast<double>(peak - level)));
@@ -129,7 +129,7 @@ std::string complaint(std::uint64_t seed, Count& count) {
   count.replays += summary.replays;
   count.traces += summary.traces;
   std::ostringstream why;
-  if (outcome.peak > options.budget) why << "a peak of " << outcome.peak << " in " << options.budget << "\n";
+  if (outcome.peak > plain.share) why << "a peak of " << outcome.peak << " in " << plain.share << "\n";
   if (outcome.leaked != 0) why << outcome.leaked << " bytes leaked\n";
   if (!outcome.error.empty() && !outcome.infeasible) why << outcome.error << "\n";
   for (std::size_t i = 0; i < outcome.steps.size(); ++i) {

@@ -45,7 +45,7 @@ void soak(Session& session, SmallTraining& training) {
   session.wait_for_plan();
   const Summary summary = session.summary();
   EXPECT_EQ(summary.steps, steps());
-  EXPECT_LE(summary.peak, session.budget());
+  EXPECT_LE(summary.peak(), session.budget());
   EXPECT_LE(summary.traces, 8);
   EXPECT_LE(summary.last_divergences.size(), 10u);
 #ifndef REPRISE_SANITIZED
@@ -98,7 +98,7 @@ TEST(Soak, WithStepsThatAllDiffer) {
   session.wait_for_plan();
   const Summary summary = session.summary();
   EXPECT_GE(summary.traces, steps() * 9 / 10);
-  EXPECT_LE(summary.peak, session.budget());
+  EXPECT_LE(summary.peak(), session.budget());
 #ifndef REPRISE_SANITIZED
   EXPECT_LE(meter::resident(), resident + 4_MiB) << "resident memory grew in the second half";
 #endif

@@ -149,7 +149,7 @@ TEST(Policies, WhateverTheySayTheBitsAreThoseOfThePlainRunAndThePeakStaysWithinT
         ASSERT_EQ(training.step(), training.expected()) << kind;
         if (i == 1) session.wait_for_plan();
       }
-      EXPECT_LE(session.summary().peak, options.budget);
+      EXPECT_LE(session.summary().peak(), session.budget());
       if (kind == 0) EXPECT_GT(session.summary().replays, 0);
     }
   }

@@ -39,7 +39,7 @@ TEST(LiveSegments, ArePlannedOnTheTraceAndExecutedEveryStepBitForBit) {
       EXPECT_LE(static_cast<std::size_t>(summary.replays), proof.replays + 8);
       EXPECT_GT(proof.replays, 0u);
       EXPECT_EQ(summary.promised_peak, proof.peak);
-      EXPECT_LE(summary.peak_last_step, proof.peak);
+      EXPECT_LE(summary.peak_last_step(), proof.peak);
     }
   }
 }

@@ -33,7 +33,7 @@ TEST(SessionSummary, SaysWhatWasEvictedBesideAPlanThatOtherBytesHaveOutgrown) {
   const Summary before = session.summary();
   ASSERT_TRUE(before.followed_plan);
   EXPECT_EQ(before.replays_beside_plan, 0);
-  EXPECT_LE(before.promised_peak, before.budget);
+  EXPECT_LE(before.promised_peak, before.budget());
 
   const Bytes grown = (training.peak() - training.level()) / 4;
   const auto state = torch::zeros({grown / 4});
@@ -42,7 +42,7 @@ TEST(SessionSummary, SaysWhatWasEvictedBesideAPlanThatOtherBytesHaveOutgrown) {
   ASSERT_TRUE(after.followed_plan);
   EXPECT_GT(after.replays_beside_plan, 0);
   EXPECT_LE(after.replays_beside_plan, after.replays);
-  EXPECT_GT(after.promised_peak, after.budget) << "by itself it would not keep to it";
+  EXPECT_GT(after.promised_peak, after.budget()) << "by itself it would not keep to it";
   EXPECT_NE(to_text(after).find("of the replays came beside it"), std::string::npos) << after;
   EXPECT_EQ(after.peak_if_kept, *before.peak_if_kept + counted_here(state.nbytes())) << "of this step";
   EXPECT_EQ(keep_everything(session.trace().value()).budget, after.peak_if_kept) << "and so is the trace";
@@ -56,7 +56,7 @@ TEST(SessionSummary, HasThePeakOfTheStepForItsPeakIfNothingWasEvicted) {
     (void)training.step(rows);
     training.drop_gradients();
   }
-  EXPECT_EQ(session.summary().peak_if_kept, session.summary().peak_last_step);
+  EXPECT_EQ(session.summary().peak_if_kept, session.summary().peak_last_step());
 }
 
 // Without a budget, regions have recordings of their own.
@@ -81,10 +81,10 @@ TEST(SessionSummary, HasWhatRegionsEvictedAndReplayed) {
   const Summary summary = session.summary();
   EXPECT_GE(summary.replays, 6 * 2) << "in each region the product and the tangent, for what gelu has saved";
   if (testing::here().is_cpu()) EXPECT_GT(summary.replay_seconds, 0);  // nobody asks a device about regions
-  EXPECT_GE(summary.evicted_last_step, Bytes{6} * 512 * 256 * 4);
-  EXPECT_EQ(summary.devices.front().evicted_last_step, summary.evicted_last_step);
-  const auto expected = static_cast<double>(plain.summary().peak_last_step);
-  EXPECT_LT(static_cast<double>(summary.peak_last_step), 0.9 * expected);
+  EXPECT_GE(summary.evicted_last_step(), Bytes{6} * 512 * 256 * 4);
+  EXPECT_EQ(summary.devices.front().evicted_last_step, summary.evicted_last_step());
+  const auto expected = static_cast<double>(plain.summary().peak_last_step());
+  EXPECT_LT(static_cast<double>(summary.peak_last_step()), 0.9 * expected);
   EXPECT_NEAR(static_cast<double>(summary.peak_if_kept.value_or(0)), expected, 0.1 * expected);
   EXPECT_EQ(summary.divergences, 0);
 }
@@ -103,7 +103,7 @@ TEST(SessionSummary, CountsMemoryThatIsWrittenInPlaceOnceAmongWhatIsKept) {
   }
   const Summary summary = session.summary();
   ASSERT_FALSE(summary.kept.empty());
-  for (const KeptOperator& kept : summary.kept) EXPECT_LE(kept.bytes, summary.peak_last_step) << kept.op;
+  for (const KeptOperator& kept : summary.kept) EXPECT_LE(kept.bytes, summary.peak_last_step()) << kept.op;
 }
 
 }  // namespace

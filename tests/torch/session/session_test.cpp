@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <optional>
+#include <stdexcept>
 
 #include "torch/here.h"
 #include "torch/small_training.h"
@@ -30,10 +31,10 @@ TEST(Session, WithoutALimitEvictsNothingAndCostsNoBytes) {
   }
   const Summary summary = session.summary();
   EXPECT_EQ(summary.steps, 1);
-  EXPECT_EQ(summary.budget, std::nullopt);
+  EXPECT_EQ(summary.budget(), std::nullopt);
   EXPECT_EQ(summary.replays, 0);
-  EXPECT_EQ(summary.evicted_last_step, 0);
-  EXPECT_EQ(summary.peak, peak);
+  EXPECT_EQ(summary.evicted_last_step(), 0);
+  EXPECT_EQ(summary.peak(), peak);
 }
 
 TEST(Session, KeepsLiveBytesWithinItsBudgetAndGradientsToTheBit) {
@@ -48,9 +49,9 @@ TEST(Session, KeepsLiveBytesWithinItsBudgetAndGradientsToTheBit) {
       EXPECT_LE(meter_here().peak(), session.budget());
     }
     const Summary summary = session.summary();
-    EXPECT_LE(summary.peak_last_step, session.budget());
-    EXPECT_GE(summary.peak_last_step, session.budget() / 2) << "the peak is measured";
-    EXPECT_GT(summary.evicted_last_step + summary.packed_last_step, 0);
+    EXPECT_LE(summary.peak_last_step(), session.budget());
+    EXPECT_GE(summary.peak_last_step(), session.budget() / 2) << "the peak is measured";
+    EXPECT_GT(summary.evicted_last_step() + summary.packed_last_step, 0);
     training.drop_gradients();
   }
 }
@@ -108,11 +109,11 @@ TEST(Session, HasTheCpuAsAPlaceByItsName) {
     }
     const Summary summary = session.summary();
     EXPECT_EQ(session.budget(), budget);
-    EXPECT_EQ(summary.device, "cpu");
-    EXPECT_LE(summary.peak, budget);
-    EXPECT_GT(summary.evicted_last_step, 0);
+    EXPECT_EQ(summary.devices.front().device, "cpu");
+    EXPECT_LE(summary.peak(), budget);
+    EXPECT_GT(summary.evicted_last_step(), 0);
     ASSERT_EQ(summary.devices.size(), 1);
-    EXPECT_EQ(summary.devices[0].peak, summary.peak);
+    EXPECT_EQ(summary.devices[0].peak, summary.peak());
     session.budget("cpu", 5 * budget);
     EXPECT_EQ(session.budget(), 5 * budget);
   }
@@ -137,6 +138,40 @@ TEST(Session, RefusesPlacesThatCannotBe) {
   EXPECT_THROW(Session{both}, BadOption);
   Session session(options_here());
   EXPECT_THROW(session.budget("meta", 5), BadOption);
+}
+
+TEST(Session, MeasuresAShareByTwoPlainStepsWhoseWorkIsDone) {
+  SmallTraining training;
+  SessionOptions options = options_here();
+  options.budget = "1GiB";
+  EXPECT_EQ(Session(options).budget(), 1_GiB);
+  options.budget = "0.7x";
+  Session session(options);
+  EXPECT_EQ(session.budget(), no_limit);
+  Bytes plain = 0;
+  for (int i = 0; i < 4; ++i) {
+    SCOPED_TRACE(i);
+    {
+      auto step = session.step();
+      EXPECT_EQ(difference(training.expected(), training.step()), "");
+    }
+    if (i == 0) {
+      const auto fails = [&] {
+        const auto step = session.step();
+        throw std::runtime_error("");
+      };
+      EXPECT_THROW(fails(), std::runtime_error);
+      EXPECT_EQ(session.budget(), no_limit) << "a step that fails measures nothing";
+    }
+    if (i == 1) plain = session.summary().peak_last_step();
+    if (i >= 1) EXPECT_EQ(session.budget(), Budget("0.7x").bytes_at(plain));
+    if (i >= 2) EXPECT_LE(session.summary().peak_last_step(), session.budget());
+    training.drop_gradients();
+  }
+  EXPECT_GT(session.summary().evicted_last_step() + session.summary().packed_last_step, 0);
+  session.budget("0.9x");
+  EXPECT_EQ(session.budget(), no_limit);
+  EXPECT_THROW(session.budget("much"), BadOption);
 }
 
 TEST(Session, WithABudgetOfZeroRefusesEveryAllocationInAStep) {
@@ -180,7 +215,7 @@ TEST(Session, TakesANewBudgetWithTheNextStep) {
     session.budget(training.budget(share));
     auto step = session.step();
     EXPECT_EQ(difference(training.expected(), training.step()), "") << share;
-    EXPECT_LE(session.summary().peak_last_step, session.budget());
+    EXPECT_LE(session.summary().peak_last_step(), session.budget());
   }
 }
 

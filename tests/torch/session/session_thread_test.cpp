@@ -97,8 +97,8 @@ TEST(SessionThread, TwoSessionsUnderOneBudget) {
   first.join();
   second.join();
   EXPECT_LE(meter_here().peak(), budget);
-  EXPECT_LE(one.summary().peak, budget);
-  EXPECT_LE(two.summary().peak, budget);
+  EXPECT_LE(one.summary().peak(), budget);
+  EXPECT_LE(two.summary().peak(), budget);
   EXPECT_EQ(meter_here().live(), pair.level);
 }
 
@@ -162,7 +162,7 @@ TEST(SessionThread, OneSessionWithTwoTrainingThreads) {
   std::thread second([&] { train(session, pair.two, pair.second, 20); });
   first.join();
   second.join();
-  EXPECT_LE(session.summary().peak, budget);
+  EXPECT_LE(session.summary().peak(), budget);
   EXPECT_EQ(session.summary().steps, 40);
   EXPECT_EQ(meter_here().live(), pair.level);
 }
@@ -208,7 +208,7 @@ TEST(SessionThread, ALoaderAllocatesBesideTheTraining) {
   }
   done = true;
   loader.join();
-  EXPECT_LE(session.summary().peak, budget);
+  EXPECT_LE(session.summary().peak(), budget);
 }
 
 TEST(SessionThread, ALoaderThatWantsTooMuchGetsTheError) {

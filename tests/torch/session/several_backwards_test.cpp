@@ -41,7 +41,7 @@ class SeveralBackwards : public ::testing::Test {
         auto open = session.step();
         ASSERT_EQ(difference(expected, run()), "") << "step " << i;
       }
-      ASSERT_LE(session.summary().peak_last_step, budget);
+      ASSERT_LE(session.summary().peak_last_step(), budget);
       followed += session.summary().followed_plan;
       session.wait_for_plan();
     }

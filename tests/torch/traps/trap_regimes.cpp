@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "support/temporary_folder.h"
+#include "torch/offload/disk_settings.h"
 #include "torch/plans/planning_queue.h"
 #include "torch/traps/trap_test.h"
 
@@ -161,11 +162,12 @@ class DiskTrap : public TrapTest {
     const int steps = std::max(3, trap_.steps);
     const Outcome expected = plain(steps);
     const TemporaryFolder folder;
+    const internal::DiskOfTest eager(nullptr, true);
     for (const double share : {0.75, 0.5}) {
       SCOPED_TRACE("share " + std::to_string(share));
       SessionOptions options = checked();
       options.planning_time = std::chrono::milliseconds(50);
-      options.disk = {.folder = folder.path(), .eager = true};
+      options.disk = {.folder = folder.path()};
       const Outcome outcome = run(trap_, {.options = options, .share = share, .steps = steps}, expected);
       ++runs_;
       infeasible_ += outcome.infeasible;

@@ -43,7 +43,7 @@ class TrapTest : public ::testing::Test {
 
   static void expect_in_bounds(const Outcome& outcome) {
     EXPECT_LE(outcome.peak, outcome.budget);
-    EXPECT_LE(outcome.summary.peak, outcome.budget);
+    EXPECT_LE(outcome.summary.peak(), outcome.budget);
     EXPECT_EQ(outcome.complaints, "");
     EXPECT_EQ(outcome.leaked, 0) << "bytes live after everything was destroyed";
   }

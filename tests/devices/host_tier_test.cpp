@@ -1,6 +1,9 @@
 // Memory of the host below an accelerator: the same bits within budgets of both, and by the device's clock never slower
 // than without.
+#include "torch/offload/host_tier.h"
+
 #include <ATen/core/CachingHostAllocator.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -8,6 +11,10 @@
 
 #include "accelerator/accelerator.h"
 #include "devices/device_training.h"
+#include "reprise/store/store.h"
+#include "reprise/torch/errors.h"
+#include "torch/libtorch/libtorch.h"
+#include "torch/memory/counted_device.h"
 #include "torch/memory/meter.h"
 
 namespace reprise::testing {
@@ -80,7 +87,7 @@ TEST_F(HostTier, ServesTheOnlinePolicyWhileTheDeviceIsBehind) {
     Session session(options);
     const Outcome seen = train(small_gpt, &session);
     EXPECT_EQ(difference(plain(), seen), "");
-    EXPECT_LE(seen.peak, options.budget);
+    EXPECT_LE(seen.peak, options.budget.bytes());
     EXPECT_LE(session.summary().host_peak, options.host.bytes);
     put += session.summary().host_put_last_step;
   }
@@ -94,7 +101,7 @@ TEST_F(HostTier, IsInPlansAndServesThem) {
     Session session(options);
     const Outcome seen = train(small_gpt, &session, {.steps = 5, .after_step = [&](int) { session.wait_for_plan(); }});
     EXPECT_EQ(difference(plain(), seen), "");
-    EXPECT_LE(seen.peak, options.budget);
+    EXPECT_LE(seen.peak, options.budget.bytes());
     const Summary summary = session.summary();
     EXPECT_TRUE(summary.followed_plan);
     EXPECT_GT(summary.host_put_last_step, 0);
@@ -148,7 +155,7 @@ TEST_F(HostTier, HasRoomForGradientsUntilBackwardIsOver) {
     for (int i = 0; i < 4; ++i) {
       const std::vector<at::Tensor> seen = gradients(&session);
       for (std::size_t k = 0; k < seen.size(); ++k) EXPECT_TRUE(at::equal(seen[k], expected[k])) << k;
-      EXPECT_LE(session.summary().peak_last_step, options.budget);
+      EXPECT_LE(session.summary().peak_last_step(), options.budget.bytes());
       EXPECT_GT(session.summary().host_got_last_step, 0);
       session.wait_for_plan();
     }
@@ -164,13 +171,13 @@ TEST_F(HostTier, KeepsToItsBytesAndToAllThatTheDeviceHas) {
     SCOPED_TRACE(share);
     SessionOptions options = within(45, plain().peak / share, milliseconds(300));
     options.verify = Verify::never;  // what is compared is read through pinned memory, too
-    accelerator::capacity(options.budget);
+    accelerator::capacity(options.budget.bytes());
     const Bytes before = pinned().allocated_bytes.current;
     at::getHostAllocator(accelerator::type)->reset_peak_stats();
     Session session(options);
     const Outcome seen = train(small_gpt, &session, {.steps = 5, .after_step = [&](int) { session.wait_for_plan(); }});
     EXPECT_EQ(difference(plain(), seen), "");
-    EXPECT_LE(accelerator::memory().reserved_peak, options.budget);
+    EXPECT_LE(accelerator::memory().reserved_peak, options.budget.bytes());
     EXPECT_LE(session.summary().host_peak, options.host.bytes);
     EXPECT_LE(pinned().allocated_bytes.peak - before, options.host.bytes) << "also of what is still being copied";
   }
@@ -248,6 +255,83 @@ TEST_F(HostTier, GoesOnAfterAnAllocationThatTheDeviceRefuses) {
     }
     accelerator::fail_allocation_after(-1);
     EXPECT_EQ(difference(plain(), train(small_gpt, &session)), "") << at;
+  }
+}
+
+// ---- copies that are not what was put ----
+
+class HostTierAlone : public HostTier {
+ protected:
+  HostTierAlone()
+      : tier_(internal::HostTransferTier::open(1 << 20, internal::CountedDevices::of_process().at(device().str()),
+                                               false)) {}
+  ~HostTierAlone() override { accelerator::synchronize(); }
+
+  static at::Tensor numbers() { return at::arange(4096, at::kFloat).to(device()); }
+  [[nodiscard]] auto put(const at::Tensor& x, c10::Stream made_on, bool verify) const {
+    const auto copy = tier_->put(x.storage(), made_on, verify);
+    (void)tier_->drain_completed();
+    copy->finish_put();
+    return copy;
+  }
+  [[nodiscard]] static c10::Stream stream() { return internal::libtorch::current_stream_of_accelerator(device()); }
+
+  const std::shared_ptr<internal::HostTransferTier> tier_;
+};
+
+TEST_F(HostTierAlone, ComparesWhatIsToBeVerified) {
+  const at::Tensor x = numbers();
+  for (const bool verify : {false, true}) {
+    const auto copy = put(x, stream(), verify);
+    const c10::Storage back = copy->contents();
+    EXPECT_EQ(copy->verified(), verify);
+    EXPECT_EQ(internal::libtorch::on_host(back), internal::libtorch::on_host(x.storage()));
+  }
+}
+
+TEST_F(HostTierAlone, NamesTheTierIfAValueWasCopiedBeforeItWasComplete) {
+  const c10::Stream another = c10::impl::VirtualGuardImpl(accelerator::type).getNewStream(device());
+  at::Tensor x = numbers();
+  accelerator::synchronize();
+  accelerator::slow_down(milliseconds(2));
+  for (int i = 0; i < 20; ++i) x.add_(1);
+  const auto copy = put(x, another, true);  // the stream that made it is this one
+  EXPECT_TRUE(copy->usable());
+  try {
+    (void)copy->contents();
+    FAIL() << "nobody has compared it";
+  } catch (const MismatchError& error) {
+    EXPECT_EQ(error.facts().reloaded_from, "host");
+    EXPECT_NE(std::string(error.what()).find("came back from the host with other bits"), std::string::npos);
+  }
+  EXPECT_THROW((void)copy->contents(), MismatchError) << "whoever asks is told";
+  const at::Tensor y = numbers();
+  const auto next = put(y, stream(), true);
+  EXPECT_EQ(internal::libtorch::on_host(next->contents()), internal::libtorch::on_host(y.storage()));
+}
+
+TEST_F(HostTierAlone, SaysThatThereIsNoRoomWithoutSpeakingOfADisk) {
+  const at::Tensor x = at::zeros({1 << 19}, at::TensorOptions(device()));
+  const auto copy = put(x, stream(), false);
+  EXPECT_FALSE(copy->usable());
+  try {
+    (void)copy->contents();
+    FAIL() << "it is lost";
+  } catch (const DiskError&) {
+    FAIL() << "of a disk";
+  } catch (const SessionError& error) {
+    EXPECT_NE(std::string(error.what()).find("host.bytes"), std::string::npos);
+  }
+}
+
+TEST_F(HostTier, VerifiesByTheRuleOfReplays) {
+  for (const Verify verify : {Verify::never, Verify::always}) {
+    SessionOptions options = within(45, plain().peak);
+    options.verify = verify;
+    Session session(options);
+    EXPECT_EQ(difference(plain(), train(small_gpt, &session)), "");
+    EXPECT_GT(session.summary().host_got_last_step, 0);
+    EXPECT_EQ(session.summary().verified > 0, verify == Verify::always);
   }
 }
 

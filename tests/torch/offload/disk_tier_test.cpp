@@ -1,17 +1,18 @@
 // Copies of values on disk: written behind, read ahead, lost, and what is left of them.
-#include "torch/offload/value_disk.h"
+#include "torch/offload/disk_tier.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <fstream>
 #include <future>
 
 #include "reprise/store/store.h"
+#include "reprise/torch/errors.h"
 #include "store/store_support.h"
 #include "support/child.h"
 #include "torch/memory/meter.h"
-#include "torch/offload/disk_copy.h"
 
 namespace reprise::testing {
 using namespace internal;
@@ -31,10 +32,10 @@ bool same(const c10::Storage& storage, const at::Tensor& tensor) {
          std::memcmp(storage.data(), tensor.storage().data(), storage.nbytes()) == 0;
 }
 
-class ValueDiskTest : public ::testing::Test {
+class DiskTierTest : public ::testing::Test {
  protected:
-  [[nodiscard]] std::shared_ptr<ValueDisk> open(Bytes most = largest_bytes) {
-    return ValueDisk::open({.folder = folder.path(), .bytes = most, .files = &files});
+  [[nodiscard]] std::shared_ptr<DiskTransferTier> open(Bytes most = largest_bytes) {
+    return DiskTransferTier::open({.folder = folder.path(), .bytes = most, .files = &files});
   }
   // From now on this operation fails.
   void break_all(FileOperation broken) {
@@ -54,10 +55,10 @@ class ValueDiskTest : public ::testing::Test {
   WatchedFiles files;
 };
 
-TEST_F(ValueDiskTest, GivesBackTheBitsThatWerePut) {
+TEST_F(DiskTierTest, GivesBackTheBitsThatWerePut) {
   const auto disk = open();
   const at::Tensor x = numbers();
-  const auto copy = DiskCopy::of(disk, x.storage());
+  const auto copy = disk->put(x.storage(), {}, false);
   copy->finish_put();
   EXPECT_TRUE(same(copy->contents(), x));
   EXPECT_TRUE(same(copy->contents(), x)) << "as often as one likes";
@@ -65,7 +66,7 @@ TEST_F(ValueDiskTest, GivesBackTheBitsThatWerePut) {
   EXPECT_EQ(disk->totals().got, 2 * bytes);
 }
 
-TEST_F(ValueDiskTest, GivesTheMemoryItselfAsLongAsItIsNotWritten) {
+TEST_F(DiskTierTest, GivesTheMemoryItselfAsLongAsItIsNotWritten) {
   std::promise<void> go_on;
   const auto wait = go_on.get_future().share();
   const auto disk = open();
@@ -73,36 +74,36 @@ TEST_F(ValueDiskTest, GivesTheMemoryItselfAsLongAsItIsNotWritten) {
     if (operation == FileOperation::create) wait.wait();
   };
   const at::Tensor x = numbers();
-  const auto copy = DiskCopy::of(disk, x.storage());
-  EXPECT_TRUE(copy->is_being_written());
+  const auto copy = disk->put(x.storage(), {}, false);
+  EXPECT_LE(copy->state(), TransferState::putting);
   EXPECT_EQ(copy->contents().data(), x.storage().data());
   go_on.set_value();
   copy->finish_put();
-  EXPECT_FALSE(copy->is_being_written());
+  EXPECT_EQ(copy->state(), TransferState::stored);
   EXPECT_NE(copy->contents().data(), x.storage().data());
 }
 
-TEST_F(ValueDiskTest, CountsWhatIsWrittenUntilItIsWritten) {
+TEST_F(DiskTierTest, CountsWhatIsWrittenUntilItIsWritten) {
   const auto disk = open();
   const Bytes before = meter::live();
   auto copy = [&] {
     const at::Tensor x = numbers();
-    return DiskCopy::of(disk, x.storage());
+    return disk->put(x.storage(), {}, false);
   }();
   EXPECT_GE(meter::live(), before + bytes);
   copy->finish_put();
-  EXPECT_EQ(meter::live(), before) << "it has released the memory as well";
-  EXPECT_FALSE(disk->settle());
-  EXPECT_FALSE(disk->settle_next());
+  EXPECT_EQ(meter::live(), before) << "it has freed the memory as well";
+  EXPECT_FALSE(disk->drain_completed());
+  EXPECT_FALSE(disk->finish_next_put());
 }
 
-TEST_F(ValueDiskTest, CountsWhatIsReadAheadFromTheStart) {
+TEST_F(DiskTierTest, CountsWhatIsReadAheadFromTheStart) {
   const auto disk = open();
   const int opened = files.count(FileOperation::open);
   const at::Tensor x = numbers();
-  const auto copy = DiskCopy::of(disk, x.storage());
+  const auto copy = disk->put(x.storage(), {}, false);
   copy->finish_put();
-  (void)disk->settle();
+  (void)disk->drain_completed();
   const Bytes before = meter::live();
   copy->fetch();
   EXPECT_TRUE(copy->fetched());
@@ -116,12 +117,12 @@ TEST_F(ValueDiskTest, CountsWhatIsReadAheadFromTheStart) {
   EXPECT_EQ(files.count(FileOperation::open), opened + 1) << "it was read once";
 }
 
-TEST_F(ValueDiskTest, GivesUpWhatWasFetchedAndNobodyAskedFor) {
+TEST_F(DiskTierTest, GivesUpWhatWasFetchedAndNobodyAskedFor) {
   const auto disk = open();
   const at::Tensor x = numbers();
-  const auto copy = DiskCopy::of(disk, x.storage());
+  const auto copy = disk->put(x.storage(), {}, false);
   copy->finish_put();
-  (void)disk->settle();
+  (void)disk->drain_completed();
   const Bytes before = meter::live();
   copy->fetch();
   while (!disk->give_up_fetched()) {  // it may be in the middle of being read
@@ -130,9 +131,9 @@ TEST_F(ValueDiskTest, GivesUpWhatWasFetchedAndNobodyAskedFor) {
   EXPECT_TRUE(same(copy->contents(), x)) << "the file is still there";
 }
 
-TEST_F(ValueDiskTest, RemovesAFileWithItsCopyAndTheFolderWithTheDisk) {
+TEST_F(DiskTierTest, RemovesAFileWithItsCopyAndTheFolderWithTheDisk) {
   auto disk = open();
-  auto copy = DiskCopy::of(disk, numbers().storage());
+  auto copy = disk->put(numbers().storage(), {}, false);
   copy->finish_put();
   EXPECT_EQ(value_files().size(), 1u);
   copy.reset();
@@ -141,7 +142,7 @@ TEST_F(ValueDiskTest, RemovesAFileWithItsCopyAndTheFolderWithTheDisk) {
   EXPECT_EQ(files.bytes(), 0);
 }
 
-TEST_F(ValueDiskTest, DoesNotWriteWhatNobodyWantsAnyMore) {
+TEST_F(DiskTierTest, DoesNotWriteWhatNobodyWantsAnyMore) {
   std::promise<void> go_on;
   const auto wait = go_on.get_future().share();
   auto disk = open();
@@ -149,10 +150,10 @@ TEST_F(ValueDiskTest, DoesNotWriteWhatNobodyWantsAnyMore) {
     if (operation == FileOperation::create) wait.wait();
   };
   const int created = files.count(FileOperation::create);
-  auto first = DiskCopy::of(disk, numbers().storage());
+  auto first = disk->put(numbers().storage(), {}, false);
   while (files.count(FileOperation::create) == created) {
   }
-  auto second = DiskCopy::of(disk, numbers().storage());  // waits behind the first
+  auto second = disk->put(numbers().storage(), {}, false);  // waits behind the first
   second.reset();
   go_on.set_value();
   first->finish_put();
@@ -160,11 +161,11 @@ TEST_F(ValueDiskTest, DoesNotWriteWhatNobodyWantsAnyMore) {
   EXPECT_EQ(files.count(FileOperation::create), created + 1);
 }
 
-TEST_F(ValueDiskTest, KeepsToItsBytes) {
+TEST_F(DiskTierTest, KeepsToItsBytes) {
   const auto disk = open(2 * bytes);
-  const auto first = DiskCopy::of(disk, numbers().storage());
+  const auto first = disk->put(numbers().storage(), {}, false);
   first->finish_put();
-  const auto second = DiskCopy::of(disk, numbers().storage());
+  const auto second = disk->put(numbers().storage(), {}, false);
   second->finish_put();
   EXPECT_TRUE(first->usable());
   EXPECT_FALSE(second->usable()) << "with its header it is too much";
@@ -173,53 +174,53 @@ TEST_F(ValueDiskTest, KeepsToItsBytes) {
   EXPECT_NE(disk->totals().last_failure.find("disk.bytes"), std::string::npos);
 }
 
-TEST_F(ValueDiskTest, MakesRoomOfWhatNobodyWantsAnyMore) {
+TEST_F(DiskTierTest, MakesRoomOfWhatNobodyWantsAnyMore) {
   const auto disk = open(bytes + Disk::header_bytes);
   for (int i = 0; i < 20; ++i) {
-    const auto copy = DiskCopy::of(disk, numbers().storage());
+    const auto copy = disk->put(numbers().storage(), {}, false);
     copy->finish_put();
     EXPECT_TRUE(copy->usable()) << i;
   }
 }
 
-TEST_F(ValueDiskTest, LosesWhatCannotBeWritten) {
+TEST_F(DiskTierTest, LosesWhatCannotBeWritten) {
   for (const FileOperation operation : {FileOperation::create, FileOperation::write, FileOperation::close}) {
     const auto disk = open();
     break_all(operation);
-    const auto copy = DiskCopy::of(disk, numbers().storage());
+    const auto copy = disk->put(numbers().storage(), {}, false);
     copy->finish_put();
     EXPECT_FALSE(copy->usable());
     EXPECT_THROW((void)copy->contents(), DiskError);
     files.before = [](auto, auto&) {};
     const at::Tensor x = numbers();
-    const auto next = DiskCopy::of(disk, x.storage());
+    const auto next = disk->put(x.storage(), {}, false);
     next->finish_put();
     EXPECT_TRUE(same(next->contents(), x)) << "the next one is as good as ever";
   }
 }
 
-TEST_F(ValueDiskTest, LosesWhatCannotBeReadHereAndAhead) {
+TEST_F(DiskTierTest, LosesWhatCannotBeReadHereAndAhead) {
   for (const FileOperation operation : {FileOperation::open, FileOperation::read}) {
     for (const bool ahead : {false, true}) {
       const auto disk = open();
-      const auto copy = DiskCopy::of(disk, numbers().storage());
+      const auto copy = disk->put(numbers().storage(), {}, false);
       copy->finish_put();
-      (void)disk->settle();
+      (void)disk->drain_completed();
       const Bytes before = meter::live();
       break_all(operation);
       if (ahead) copy->fetch();
       EXPECT_THROW((void)copy->contents(), DiskError);
       EXPECT_FALSE(copy->usable());
       files.before = [](auto, auto&) {};
-      (void)disk->settle();
+      (void)disk->drain_completed();
       EXPECT_EQ(meter::live(), before);
     }
   }
 }
 
-TEST_F(ValueDiskTest, NoticesADamagedFile) {
+TEST_F(DiskTierTest, NoticesADamagedFile) {
   const auto disk = open();
-  const auto copy = DiskCopy::of(disk, numbers().storage());
+  const auto copy = disk->put(numbers().storage(), {}, false);
   copy->finish_put();
   ASSERT_EQ(value_files().size(), 1u);
   std::fstream file(value_files()[0], std::ios::in | std::ios::out | std::ios::binary);
@@ -230,10 +231,10 @@ TEST_F(ValueDiskTest, NoticesADamagedFile) {
   EXPECT_NE(disk->totals().last_failure.find("checksum"), std::string::npos);
 }
 
-TEST_F(ValueDiskTest, RemovesWhatAKilledProcessLeft) {
+TEST_F(DiskTierTest, RemovesWhatAKilledProcessLeft) {
   const int code = in_child([this] {
     const auto disk = open();
-    const auto copy = DiskCopy::of(disk, numbers().storage());
+    const auto copy = disk->put(numbers().storage(), {}, false);
     copy->finish_put();
     ::_exit(static_cast<int>(value_files().size()));  // without an end
     return 0;
@@ -244,26 +245,26 @@ TEST_F(ValueDiskTest, RemovesWhatAKilledProcessLeft) {
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
-TEST_F(ValueDiskTest, ServesTheChildOfAForkInTheMiddleOfAWrite) {
+TEST_F(DiskTierTest, ServesTheChildOfAForkInTheMiddleOfAWrite) {
   std::promise<void> go_on;
   const auto wait = go_on.get_future().share();
   const auto disk = open();
   const at::Tensor x = numbers();
-  const auto there = DiskCopy::of(disk, x.storage());
+  const auto there = disk->put(x.storage(), {}, false);
   there->finish_put();
   const int created = files.count(FileOperation::create);
   const pid_t parent = ::getpid();
   files.before = [&](FileOperation operation, auto&) {
     if (operation == FileOperation::create && ::getpid() == parent) wait.wait();
   };
-  const auto under_way = DiskCopy::of(disk, x.storage());
+  const auto under_way = disk->put(x.storage(), {}, false);
   while (files.count(FileOperation::create) == created) {
   }
   const int code = in_child([&] {
     if (!same(there->contents(), x)) return 1;  // of the parent's
     under_way->finish_put();
     if (!under_way->usable() || !same(under_way->contents(), x)) return 2;
-    const auto own = DiskCopy::of(disk, x.storage());
+    const auto own = disk->put(x.storage(), {}, false);
     own->finish_put();
     return same(own->contents(), x) ? 0 : 3;
   });
@@ -274,13 +275,40 @@ TEST_F(ValueDiskTest, ServesTheChildOfAForkInTheMiddleOfAWrite) {
   EXPECT_TRUE(same(under_way->contents(), x));
 }
 
-TEST_F(ValueDiskTest, MeasuresWhatAFileAndAByteCost) {
-  const TierTerms terms = open()->terms();
-  EXPECT_GT(terms.put_time(1), 0);
-  EXPECT_GT(terms.get_time(1), 0);
-  EXPECT_GT(terms.put_cost(64 << 20), terms.put_cost(1 << 10)) << "more bytes, more time";
-  EXPECT_EQ(terms.capacity, std::nullopt);
-  EXPECT_EQ(open(1 << 20)->terms().capacity, 1 << 20);
+TEST_F(DiskTierTest, ComparesWhatComesBackWithWhatWasThereWhenItWasPut) {
+  std::promise<void> go_on;
+  const auto wait = go_on.get_future().share();
+  const auto disk = open();
+  const at::Tensor x = numbers(), before = x.clone();
+  const auto same_bits = disk->put(x.storage(), {}, true);
+  same_bits->finish_put();
+  EXPECT_TRUE(same(same_bits->contents(), x));
+  EXPECT_TRUE(same_bits->verified());
+  files.before = [&](FileOperation operation, auto&) {
+    if (operation == FileOperation::create) wait.wait();
+  };
+  const auto first = disk->put(numbers().storage(), {}, true);
+  const auto overwritten = disk->put(x.storage(), {}, true);  // waits behind the first
+  x.zero_();                                                  // nobody may do so before it is put
+  go_on.set_value();
+  overwritten->finish_put();
+  try {
+    (void)overwritten->contents();
+    FAIL() << "nobody has compared it";
+  } catch (const MismatchError& error) {
+    EXPECT_EQ(error.facts().reloaded_from, "disk");
+  }
+  EXPECT_FALSE(overwritten->verified());
+  EXPECT_TRUE(same(same_bits->contents(), before));
+}
+
+TEST_F(DiskTierTest, MeasuresWhatAFileAndAByteCost) {
+  const TierCosts costs = open()->costs();
+  EXPECT_GT(costs.put_time(1), 0);
+  EXPECT_GT(costs.get_time(1), 0);
+  EXPECT_GT(costs.put_cost(64 << 20), costs.put_cost(1 << 10)) << "more bytes, more time";
+  EXPECT_EQ(costs.capacity, std::nullopt);
+  EXPECT_EQ(open(1 << 20)->costs().capacity, 1 << 20);
 }
 
 }  // namespace
