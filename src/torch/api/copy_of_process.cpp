@@ -14,23 +14,23 @@
 namespace reprise::internal {
 namespace {
 
-// What the copy writes: one of these, what it tells, and the last one. Without that it ended before its time.
+// What the copy writes: one of these, its report, and the last one. Without that it ended before its time.
 constexpr char succeeded = 's', failed = 'f', complete = '.';
 
 // ---- in the copy ---------------------------------------------------------------------------------------------------
 
-std::string told_here(const std::function<std::string()>& tell) try {
-  return succeeded + tell();
+std::string report_of(const std::function<std::string()>& make_report) try {
+  return succeeded + make_report();
 } catch (const std::exception& error) {
   return failed + std::string(error.what());
 } catch (...) {
   return failed + std::string("the function threw something that is no std::exception");
 }
 
-[[noreturn]] void run_copy(int to, const std::function<std::string()>& tell) {
-  const std::string told = told_here(tell) + complete;
-  for (std::size_t done = 0; done < told.size();) {
-    const ssize_t written = write(to, told.data() + done, told.size() - done);
+[[noreturn]] void run_copy(int to, const std::function<std::string()>& make_report) {
+  const std::string report = report_of(make_report) + complete;
+  for (std::size_t done = 0; done < report.size();) {
+    const ssize_t written = write(to, report.data() + done, report.size() - done);
     if (written < 0 && errno != EINTR) break;
     if (written > 0) done += static_cast<std::size_t>(written);
   }
@@ -64,7 +64,8 @@ std::string how_it_ended(pid_t copy) {
 
 }  // namespace
 
-std::string told_by_copy(const char* doing, const std::function<std::string()>& tell, const MakeCopy& make_copy) {
+std::string report_of_copy(const char* doing, const std::function<std::string()>& make_report,
+                           const MakeCopy& make_copy) {
   const auto fail = [&](const std::string& why) { throw MeasurementError(doing + why); };
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0) fail(std::strerror(errno));
@@ -73,7 +74,7 @@ std::string told_by_copy(const char* doing, const std::function<std::string()>& 
   const pid_t copy = make_copy();
   if (copy == 0) {
     close(ends[0]);
-    run_copy(ends[1], tell);
+    run_copy(ends[1], make_report);
   }
   const int problem = errno;
   close(ends[1]);
@@ -81,15 +82,15 @@ std::string told_by_copy(const char* doing, const std::function<std::string()>& 
     close(ends[0]);
     fail(std::string("the process cannot be copied: ") + std::strerror(problem));
   }
-  std::string told = read_all(ends[0]);
+  std::string report = read_all(ends[0]);
   close(ends[0]);
   const std::string ended = how_it_ended(copy);
-  if (told.size() < 2 || told.back() != complete) fail(ended);
-  told.pop_back();
-  const char how = told.front();
-  told.erase(0, 1);
-  if (how == failed) fail(told);
-  return told;
+  if (report.size() < 2 || report.back() != complete) fail(ended);
+  report.pop_back();
+  const char how = report.front();
+  report.erase(0, 1);
+  if (how == failed) fail(report);
+  return report;
 }
 
 }  // namespace reprise::internal

@@ -1,4 +1,4 @@
-// Something is tried in a copy of the process (fork), which tells in the end how it went: whatever it does to the
+// Tries something in a copy of the process (fork), which reports in the end how it went: whatever it does to the
 // program is gone with the copy.
 #pragma once
 
@@ -12,8 +12,9 @@ namespace reprise::internal {
 // `fork`, with whatever another language wants to be done around it.
 using MakeCopy = std::function<pid_t()>;
 
-// What `tell` returns in the copy, where this thread is the only one. An error that leaves it, or the end of the copy
-// before it has told everything, is a MeasurementError that begins with `doing`.
-[[nodiscard]] std::string told_by_copy(const char* doing, const std::function<std::string()>& tell, const MakeCopy&);
+// Returns what `make_report` returns in the copy, where this thread is the only one. Throws MeasurementError, which
+// begins with `doing`, if that throws, or if the copy ends before it has written everything.
+[[nodiscard]] std::string report_of_copy(const char* doing, const std::function<std::string()>& make_report,
+                                         const MakeCopy&);
 
 }  // namespace reprise::internal

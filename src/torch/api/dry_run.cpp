@@ -99,7 +99,7 @@ std::optional<bool> answer_to_check(const at::RecordFunction& function) {
   return is_not ? std::optional(false) : std::nullopt;
 }
 
-// It asks how to do its work, and makes the same of any answer as far as bytes are concerned.
+// It asks how to do its work, and makes the same of any answer in bytes.
 bool asks_for_itself(const at::RecordFunction& function) {
   return std::string_view(function.name()) == "aten::_grouped_mm";
 }
@@ -152,7 +152,8 @@ void mark_outputs(const at::RecordFunction& function, at::ObserverContext* given
   }
 }
 
-// ---- nobody may ask for what is not known --------------------------------------------------------------------------
+// ---- what is not known may not be asked for
+// --------------------------------------------------------------------------
 
 // What an operator takes by whole numbers or truth values depends on these, and not on what it takes. How much of it
 // there is depends on truth values alone (x[mask]): positions may be any.

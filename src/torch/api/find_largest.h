@@ -1,4 +1,4 @@
-// How the largest size is found, whoever runs the steps.
+// How the largest size is found, however steps are run.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace reprise::internal {
 
-// `keeps_budget` runs a step of this session for a size, and tells whether it kept the budget.
+// `keeps_budget` runs a step of this session for a size, and returns whether it kept the budget.
 [[nodiscard]] Largest find_largest(const Session&, const LargestOptions&,
                                    const std::function<bool(std::int64_t size)>& keeps_budget);
 

@@ -4,7 +4,7 @@
 
 namespace reprise::internal {
 
-// Called by whoever needs it, so that a program that is linked with a static library has it. Throws Error, with a
+// Called where it is needed, so that a program that is linked with a static library has it. Throws Error, with a
 // sentence for the user, in a process with another LibTorch than the one this was compiled against: there nothing is
 // installed.
 void need_installed();

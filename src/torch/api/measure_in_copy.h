@@ -1,4 +1,4 @@
-// How a step is measured, whoever makes the copy of the process.
+// How a step is measured, however the process is copied.
 #pragma once
 
 #include <functional>

@@ -30,12 +30,12 @@ std::string measured_here(const std::function<void()>& train) {
   return std::to_string(summary.peak_last_step()) + " " + std::to_string(summary.step_seconds) + "\n" + to_json(*trace);
 }
 
-Measurement understood(const std::string& told) {
+Measurement parse_measurement(const std::string& report) {
   Measurement measured;
-  if (std::sscanf(told.c_str(), "%ld %lf", &measured.peak, &measured.seconds) != 2) {
-    throw MeasurementError(std::string(measuring) + "the copy of the process told something else");
+  if (std::sscanf(report.c_str(), "%ld %lf", &measured.peak, &measured.seconds) != 2) {
+    throw MeasurementError(std::string(measuring) + "the copy of the process wrote something else");
   }
-  measured.trace = parse_trace(told.substr(told.find('\n') + 1));
+  measured.trace = parse_trace(report.substr(report.find('\n') + 1));
   return measured;
 }
 
@@ -43,7 +43,7 @@ Measurement understood(const std::string& told) {
 
 Measurement internal::measure_in_copy(const std::function<void()>& train, const MakeCopy& make_copy) {
   if (this_thread().step) throw BadOption(std::string(measuring) + "this thread has an open step; close it first");
-  return understood(told_by_copy(
+  return parse_measurement(report_of_copy(
       measuring, [&] { return measured_here(train); }, make_copy));
 }
 

@@ -52,55 +52,55 @@ std::string run_without_memory(const std::shared_ptr<SessionState>& session, con
 
 std::vector<std::uint64_t> fingerprints_of(const RecordedPass& pass) {
   std::vector<std::uint64_t> all;
-  for (const ObservedMoment& moment : pass.seen.moments) {
+  for (const ProfiledMoment& moment : pass.profile.moments) {
     all.push_back(moment.op == no_operator ? 0 : pass.recipes->fingerprint_of(moment.op));
   }
   return all;
 }
 
-void tell_pass(ByteWriter& told, const RecordedPass& pass, const PassPlan& planned) {
+void write_pass(ByteWriter& writer, const RecordedPass& pass, const PassPlan& planned) {
   if (!planned.failure.empty()) throw SessionError("a trace could not be planned: " + planned.failure);
-  told.number(planned.executable != nullptr);
+  writer.number(planned.executable != nullptr);
   if (!planned.executable) {
-    told.number(planned.result.smallest_feasible.value_or(-1));
-    told.number(planned.result.floor);
-    told.text(planned.floor_set_by);
+    writer.number(planned.result.smallest_feasible.value_or(-1));
+    writer.number(planned.result.floor);
+    writer.text(planned.floor_set_by);
     return;
   }
   ExecutablePlan executable = *planned.executable;
   executable.recipes = fingerprints_of(pass);
-  told.number(pass.place_in_step);
-  told.text(to_json(planned.result.plan));
-  told.executable(executable);
+  writer.number(pass.place_in_step);
+  writer.text(to_json(planned.result.plan));
+  writer.executable(executable);
 }
 
-std::string rehearsed_here(SessionState& of, Bytes budget, const std::function<void()>& train) {
+std::string write_rehearsal(SessionState& of, Bytes budget, const std::function<void()>& train) {
   const auto session = std::make_shared<SessionState>(options_for_copy(of.options()));
   {
     const Arbiter lock;
     session->context().learn_from(of.context());
   }
-  ByteWriter told;
-  told.text(run_without_memory(session, train));
+  ByteWriter writer;
+  writer.text(run_without_memory(session, train));
   const double began = thread_microseconds();
   const auto& passes = session->passes().known().all();
-  told.number(passes.size());
+  writer.number(passes.size());
   PlanOptions options;
   options.budget = budget;
   options.time_limit = std::chrono::duration<double>(of.options().planning_time) /
                        static_cast<double>(std::max<std::size_t>(1, passes.size()));
-  for (const auto& pass : passes) tell_pass(told, *pass, plan_pass(*pass, false, options, {}));
-  told.number((thread_microseconds() - began) * 1e-6);
-  return told.take();
+  for (const auto& pass : passes) write_pass(writer, *pass, plan_pass(*pass, false, options, {}));
+  writer.number((thread_microseconds() - began) * 1e-6);
+  return writer.take();
 }
 
 // ---- in the process itself -----------------------------------------------------------------------------------------
 
-void hear_pass(ByteReader& told, Rehearsal& rehearsal, bool& all) {
-  if (!told.number<bool>()) {
+void read_pass(ByteReader& reader, Rehearsal& rehearsal, bool& all) {
+  if (!reader.number<bool>()) {
     all = false;
-    const auto feasible = told.number<Bytes>(), floor = told.number<Bytes>();
-    std::string set_by = told.text();
+    const auto feasible = reader.number<Bytes>(), floor = reader.number<Bytes>();
+    std::string set_by = reader.text();
     SmallestBudget& most = rehearsal.smallest;
     if (feasible >= 0) most.feasible = std::max(feasible, most.feasible.value_or(0));
     if (floor > most.floor.value_or(-1)) {
@@ -110,19 +110,19 @@ void hear_pass(ByteReader& told, Rehearsal& rehearsal, bool& all) {
     return;
   }
   AnnouncedPlan announced;
-  announced.place_in_step = told.number<int>();
-  announced.plan = parse_plan(told.text());
-  announced.executable = std::make_shared<const ExecutablePlan>(told.executable());
+  announced.place_in_step = reader.number<int>();
+  announced.plan = parse_plan(reader.text());
+  announced.executable = std::make_shared<const ExecutablePlan>(reader.executable());
   rehearsal.plans.push_back(std::move(announced));
 }
 
-Rehearsal heard(const std::string& text) {
+Rehearsal read_rehearsal(const std::string& text) {
   Rehearsal rehearsal;
-  ByteReader told(text);
-  rehearsal.stopped_by = told.text();
+  ByteReader reader(text);
+  rehearsal.stopped_by = reader.text();
   bool all = true;
-  for (auto left = told.number<std::size_t>(); left > 0; --left) hear_pass(told, rehearsal, all);
-  rehearsal.planning_seconds = told.number<double>();
+  for (auto left = reader.number<std::size_t>(); left > 0; --left) read_pass(reader, rehearsal, all);
+  rehearsal.planning_seconds = reader.number<double>();
   if (!all) rehearsal.plans.clear();
   return rehearsal;
 }
@@ -135,8 +135,8 @@ Rehearsal rehearse(SessionState& session, const std::function<void()>& train, co
     const Arbiter lock;
     budget = session.budget_of_plans();
   }
-  return heard(told_by_copy(
-      rehearsing, [&] { return rehearsed_here(session, budget, train); }, make_copy));
+  return read_rehearsal(report_of_copy(
+      rehearsing, [&] { return write_rehearsal(session, budget, train); }, make_copy));
 }
 
 }  // namespace reprise::internal

@@ -1,4 +1,4 @@
-// Session::run, whoever calls the functions and makes the copy of the process.
+// Session::run, however the functions are called and the process is copied.
 #pragma once
 
 #include <functional>

@@ -37,21 +37,21 @@ bool memory_freed(meter::Header& header) {
   if (!storage) return false;  // the storage itself goes, which is the usual way
   // Its memory has been replaced by now. A value that was recomputed is bound to another storage, which has its memory.
   const bool held_elsewhere = bound->find(storage.unsafeGetStorageImpl()) == tag.value;
-  Values::Freed how;
-  how.far = meter::is_on_device(header);
-  how.contents = how.far ? nullptr : &header + 1;
+  FreedMemory how;
+  how.on_device = meter::is_on_device(header);
+  how.contents = how.on_device ? nullptr : &header + 1;
   how.bytes = std::min(storage.nbytes(), meter::bytes_of_contents(header));
   how.moved = storage.data() != nullptr;
   how.by_library = library_scopes() > 0;
   if (!held_elsewhere) {
     for (auto& [recording, value] : knowing(tag, storage.unsafeGetStorageImpl())) {
-      if (!how.taken && recording->values().would_take(value, how)) how.taken = meter::take(header, how.bytes);
-      recording->freed(value, how);
+      if (!how.adopted && recording->values().would_adopt(value, how)) how.adopted = meter::take(header, how.bytes);
+      recording->mark_emptied(value, how);
     }
   }
   Arbiter::discard(std::move(storage));
-  const bool taken = static_cast<bool>(how.taken);
-  Arbiter::discard(std::move(how.taken));
+  const bool taken = static_cast<bool>(how.adopted);
+  Arbiter::discard(std::move(how.adopted));
   return taken;
 }
 

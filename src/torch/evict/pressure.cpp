@@ -27,7 +27,7 @@ std::string under_way(const Recording& r) {
   }
   const Id event = r.journal().moment() - 1;
   if (!r.in_backward() || event < 0) return "";
-  const std::string name((r.pass() ? r.pass()->seen : r.journal().seen()).event_name(event));
+  const std::string name(r.journal().profile().event_name(event));
   return name.empty() ? "" : "moment " + std::to_string(event) + " '" + name + "'";
 }
 

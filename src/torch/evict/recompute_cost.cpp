@@ -15,7 +15,11 @@ constexpr double share_beyond_walk = 2;    // what a longer walk is taken for, o
 constexpr double cost_of_call = 2;         // microseconds that a replayed operator takes beside its own
 constexpr float share_of_shortly = 0.01f;  // of the pass up to now
 
-// At a device, of what it needs and makes.
+Bytes bytes_at(const Recording& r, DeviceOrdinal device, Id value) {
+  return r.values().device(value) == device ? r.values().bytes(value) : 0;
+}
+
+// Returns the bytes at a device of what an operator needs and makes.
 Bytes bytes_of_operator(const Recording& r, Id op, DeviceOrdinal device) {
   const Recipes& recipes = r.cursor().recipes();
   Bytes bytes = 0;
@@ -23,12 +27,12 @@ Bytes bytes_of_operator(const Recording& r, Id op, DeviceOrdinal device) {
   for (const Reference& reference : recipes.references_of(op)) {
     const Id value = reference.value;
     if (value != no_value && value != before && r.values().recomputable(value)) {
-      bytes += r.values().bytes_at(device, value);
+      bytes += bytes_at(r, device, value);
     }
     before = value;
   }
   for (const Output& output : recipes.outputs_of(op)) {
-    bytes += output.write < 0 ? r.values().bytes_at(device, output.value) : 0;
+    bytes += output.write < 0 ? bytes_at(r, device, output.value) : 0;
   }
   return bytes;
 }
@@ -84,8 +88,8 @@ struct Scratch {
 };
 
 std::optional<double> cost_of_copy(const Values& values, Id value, const std::optional<TierCosts>& tier) {
-  if (values.packed(value)) return unpack_cost * static_cast<double>(values.bytes(value));
-  if (tier && values.below(value)) return tier->get_alone(values.bytes(value));
+  if (values.copies(value).packed()) return unpack_cost * static_cast<double>(values.bytes(value));
+  if (tier && values.copies(value).below()) return tier->get_alone(values.bytes(value));
   return std::nullopt;
 }
 
@@ -139,7 +143,7 @@ bool HardToRecompute::operator()(Id value) const {
   for (int walked = 0; !open.empty() && walked < longest_walk; ++walked) {
     const Id v = open.back();
     open.pop_back();
-    const bool stays = values.packed(v) || (values.bytes(v) <= values.bytes(value) && values.resident(v));
+    const bool stays = values.copies(v).packed() || (values.bytes(v) <= values.bytes(value) && values.resident(v));
     if ((v != value && stays) || !values.recomputable(v)) continue;
     const Id op = r_.cursor().info(v).maker;
     if (seen[op]) continue;

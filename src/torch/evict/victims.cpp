@@ -17,7 +17,7 @@ constexpr double least_age = 50;  // microseconds of the pass: what was saved ju
 
 double cost_by_tier(const Recording& r, Id value, const TierCosts& tier) {
   const Bytes bytes = r.values().bytes(value);
-  return tier.get_alone(bytes) + (r.values().below(value) ? 0 : tier.put_alone(bytes));
+  return tier.get_alone(bytes) + (r.values().copies(value).below() ? 0 : tier.put_alone(bytes));
 }
 
 // What plans did counts beside cost and age, and not instead of them: they knew what came in their steps, not in this.
@@ -128,7 +128,7 @@ bool drop_packed_copy(const Arbiter&, const Meter& meter) {
     const Values& values = r->values();
     if (!values.may_evict()) continue;
     for (Id v = 0; v < static_cast<Id>(values.size()); ++v) {
-      const auto& packed = values.packed(v);
+      const auto& packed = values.copies(v).packed();
       if (!packed || packed.use_count() > 1 || packed->bytes() <= bytes || !values.recomputable(v)) continue;
       of = r;
       largest = v;
@@ -136,7 +136,7 @@ bool drop_packed_copy(const Arbiter&, const Meter& meter) {
     }
   }
   if (!of) return false;
-  of->values().drop_packed(largest);
+  of->values().copies(largest).drop_packed();
   return true;
 }
 

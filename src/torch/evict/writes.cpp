@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "torch/evict/saved_values.h"
 #include "torch/libtorch/per_thread.h"
 #include "torch/memory/arbiter.h"
 #include "torch/memory/interception.h"
@@ -275,7 +276,7 @@ void take_over(const Written& written) {
   const Arbiter lock;
   for (Recording* const recording : Recordings::of_process().all()) {
     for (const at::Tensor& tensor : written) {
-      recording->after_write(libtorch::storage_of(tensor), libtorch::version_of(tensor));
+      after_write(*recording, libtorch::storage_of(tensor), libtorch::version_of(tensor));
     }
   }
 }

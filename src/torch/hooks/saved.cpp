@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "reprise/torch/errors.h"
+#include "torch/evict/saved_values.h"
 #include "torch/libtorch/clock.h"
 #include "torch/libtorch/error_translation.h"
 #include "torch/memory/arbiter.h"
@@ -90,7 +91,7 @@ void SavedHook::call_pack_hook(const at::Tensor& tensor) {
   c10::StorageImpl* const storage = libtorch::storage_of(tensor);
   if (OperatorCall* const call = recording_->call()) return call->add_waiting(saved_, storage);
   const Arbiter lock;
-  recording_->attach(saved_, recording_->look_up(tensor), storage);
+  attach(*recording_, saved_, look_up(*recording_, tensor), storage);
 }
 
 void SavedHook::hold(const at::Tensor& tensor) {
@@ -117,7 +118,7 @@ SavedHook::Asked SavedHook::ask() {
   Asked asked;
   const Arbiter lock;
   const Id value = asked.value = saved_.value;
-  asked.below = recording.values().below(value);
+  asked.below = recording.values().copies(value).below();
   asked.expected = saved_.fingerprint;
   recording.journal().go_to(recording.values().saved_at(value));
   if (recording.in_backward()) recording.journal().needed(value);
@@ -144,7 +145,7 @@ at::Tensor SavedHook::unpacked() {
     const double start = wall_microseconds();
     storage = recompute(recording, value);
     const Arbiter lock;
-    recording.journal().recomputed_for(wall_microseconds() - start);
+    recording.journal().add_recomputing(wall_microseconds() - start);
   }
   if (below) below->finish_put();  // from here on the program may write into it
   // What comes from a disk was compared there with what was written; of its recipe that says nothing.
@@ -172,7 +173,7 @@ void SavedHook::verify(c10::Storage& storage, const Fingerprint& expected) {
     }
     accept_uninitialized(storage);
     const Arbiter lock;
-    recording_->journal().recomputed_for(wall_microseconds() - start);
+    recording_->journal().add_recomputing(wall_microseconds() - start);
     return;
   }
   const Arbiter lock;
@@ -196,7 +197,7 @@ SavedHook::~SavedHook() {
   if (saved_.waiting) {
     if (OperatorCall* const call = recording_->call()) call->remove_waiting(saved_);
   } else if (saved_.value != no_value) {
-    recording_->detach(saved_);
+    detach(*recording_, saved_);
   }
 }
 

@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t most_structural_hashes = 4096;
 constexpr double counts_still = 0.5;
 
-// By value: whether the executable has it when backward begins, of those that backward needs; nothing if it has all.
+// By value: whether the plan has evicted it when backward begins.
 std::vector<bool> evicted_by(const ExecutablePlan& executable) {
   std::vector<bool> evicted(executable.owned.size(), false);
   const auto event =
@@ -32,7 +32,7 @@ std::vector<bool> evicted_by(const ExecutablePlan& executable) {
 // The values that backward needs and that can be recomputed, each once.
 std::vector<Id> saved_in(const RecordedPass& pass) {
   std::vector<Id> saved;
-  for (const Need& need : pass.seen.needs) {
+  for (const Need& need : pass.profile.needs) {
     if (pass.recipes->values[need.value].maker != no_operator) saved.push_back(need.value);
   }
   std::sort(saved.begin(), saved.end());

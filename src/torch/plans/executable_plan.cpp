@@ -15,7 +15,7 @@ std::span<const ExecutablePlan::Step> ExecutablePlan::steps_before(Id moment) co
 
 Bytes ExecutablePlan::bytes() const {
   constexpr Bytes behind_replay = 64;  // its two lists
-  return bytes_of(steps, after, before, events, recipes, replays, owned, last_drop, forms, other, most_other) +
+  return bytes_of(steps, after, before, events, recipes, replays, owned, last_drop, packings, most_other) +
          static_cast<Bytes>(replays.size()) * behind_replay;
 }
 

@@ -5,13 +5,13 @@
 namespace reprise::internal {
 namespace {
 
-// What is told beside the lists.
+// What is written beside the lists.
 struct Numbers {
   Bytes budget, peak;
   double added_cost, plain_cost, gap;
 };
 
-// All lists of numbers, in the order in which they are told.
+// All lists of numbers, in the order in which they are written.
 template <class S, class Function>
 void for_each_list(S& executable, const Function& function) {
   function(executable.steps);
@@ -21,8 +21,7 @@ void for_each_list(S& executable, const Function& function) {
   function(executable.recipes);
   function(executable.owned);
   function(executable.last_drop);
-  function(executable.forms);
-  function(executable.other);
+  function(executable.packings);
   function(executable.most_other);
 }
 
@@ -56,7 +55,7 @@ ExecutablePlan ByteReader::executable() {
 }
 
 std::string_view ByteReader::take(std::size_t count, std::size_t each) {
-  if (count > bytes_.size() / each) throw Error("what the copy of the process told ends too soon");
+  if (count > bytes_.size() / each) throw Error("what the copy of the process wrote ends too soon");
   const std::string_view taken = bytes_.substr(0, count * each);
   bytes_.remove_prefix(taken.size());
   return taken;

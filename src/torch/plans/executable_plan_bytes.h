@@ -1,4 +1,4 @@
-// A executable as bytes, for a copy of the process to tell: numbers as this process has them in memory.
+// An executable plan as bytes, written by a copy of the process: numbers as this process has them in memory.
 #pragma once
 
 #include <cstring>

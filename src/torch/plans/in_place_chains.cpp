@@ -3,8 +3,8 @@
 namespace reprise::internal {
 namespace {
 
-// By value: how many operators and events need it, and the last operator that does. An event counts twice: it is
-// nobody to go on with.
+// By value: how many operators and events need it, and the last operator that does. Events add 2, so a value that an
+// event needs never counts as having one user.
 struct Users {
   std::vector<int> count;
   std::vector<Id> last;
@@ -22,13 +22,13 @@ Users users_in(const RecordedPass& pass) {
       users.last[reference.value] = op;
     }
   }
-  for (const Need& need : pass.seen.needs) users.count[need.value] += 2;
+  for (const Need& need : pass.profile.needs) users.count[need.value] += 2;
   return users;
 }
 
 }  // namespace
 
-// An operator goes on if all it makes is one value, which a later one writes into and nobody else needs.
+// An operator goes on if all it makes is one value, which a later one writes into and nothing else needs.
 InPlaceChains::InPlaceChains(const RecordedPass& pass) {
   const Recipes& recipes = *pass.recipes;
   const auto operators = static_cast<Id>(recipes.operators.size());

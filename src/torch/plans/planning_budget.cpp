@@ -12,7 +12,7 @@ constexpr double proven_enough = 0.01;    // a gap below which a longer search i
 // Shorter searches find nothing that the online policy does not.
 double least_for(const RecordedPass& pass) {
   constexpr double least = 0.02, by_moment = 5e-5;
-  return std::max(least, by_moment * static_cast<double>(pass.seen.moments.size()));
+  return std::max(least, by_moment * static_cast<double>(pass.profile.moments.size()));
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ void PlanningBudget::done(RecordedPass& pass, double reserved, double seconds) {
   pass.planning_seconds += seconds - paid_by_credit;
 }
 
-// Before the first step has ended, nobody knows how long steps are.
+// Before the first step has ended, it is not known how long steps are.
 double PlanningBudget::credit() const {
   constexpr double least = 0.5, most = 2, steps = 8;
   return steps_ == 0 ? most : std::clamp(steps * trained_ / steps_, least, most);

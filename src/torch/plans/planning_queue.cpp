@@ -37,8 +37,8 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-// A search takes much for a short time, and nobody on this thread wants it soon. malloc_trim leaves the last free bytes
-// of a thread's memory resident: a block that covers them loses its pages before it is freed.
+// A search takes much for a short time, and nothing on this thread wants it soon. malloc_trim leaves the last free
+// bytes of a thread's memory resident: a block that covers them loses its pages before it is freed.
 void give_back_what_was_freed() {
   constexpr std::size_t covering = 16 << 20;  // less than what malloc asks the system for by itself
   if (void* const block = std::malloc(covering)) {
@@ -189,7 +189,7 @@ void Planning::offer_if_idle(std::unique_lock<std::mutex>& lock) {
 void Planning::do_or_drop(PlanningJob& job) {
   try {
     if (job.still_wanted()) return job.run();
-  } catch (...) {  // out of memory: there is nobody to tell but the job
+  } catch (...) {  // out of memory: only the job can be informed
   }
   job.dropped();
 }

@@ -83,7 +83,7 @@ class Planning {
   // fork() copies only the thread that calls it: no other may be in the queue then.
   void lock() { mutex_.lock(); }
   void unlock() { mutex_.unlock(); }
-  // Unlocks it in the child, where there is no planning thread, and nobody waits.
+  // Unlocks it in the child, where there is no planning thread, and nothing waits.
   void renew();
 
  private:
@@ -94,7 +94,7 @@ class Planning {
   void offer_if_idle(std::unique_lock<std::mutex>&);
   static void do_or_drop(PlanningJob&);
 
-  std::atomic<bool> prepared_{false}, announced_{false};  // announced: the end of the process will be told to us
+  std::atomic<bool> prepared_{false}, announced_{false};  // announced: a handler runs at the end of the process
   std::mutex mutex_;                                      // of all below
   std::condition_variable changed_;
   std::deque<std::shared_ptr<PlanningJob>> jobs_;

@@ -22,46 +22,39 @@ void raise(std::vector<OtherBytes>& most, const std::vector<OtherBytes>& seen) {
 }  // namespace
 
 Bytes RecordedPass::bytes() const {
-  Bytes bytes = recipes->bytes() + seen.bytes() + bytes_of(costs, other, lately_, common);
+  Bytes bytes = recipes->bytes() + profile.bytes() + bytes_of(newest_, common);
   if (executable) bytes += executable->bytes();
   if (plan) bytes += bytes_of(plan->actions);
   return bytes;
 }
 
-double RecordedPass::seconds() const {
-  double microseconds = 0;
-  for (const ObservedMoment& moment : seen.moments) microseconds += static_cast<double>(moment.cost);
-  return 1e-6 * microseconds;
-}
-
 // The first time, costs are those of the host, which only began the work.
 void RecordedPass::take_late_costs() {
   for (; !late.empty(); late.erase(late.begin())) {
-    const auto& told = late.front()->told();
-    if (!told) return;
-    for (const auto& [m, cost] : *told) {
-      if (static_cast<std::size_t>(m) >= seen.moments.size()) continue;
-      ObservedMoment& moment = seen.moments[m];
-      moment.cost = measured == 0 ? cost : std::min(moment.cost, cost);
-      if (moment.op != no_operator) costs[moment.op] = moment.cost;
+    const auto& costs = late.front()->costs();
+    if (!costs) return;
+    for (const auto& [m, cost] : *costs) {
+      if (static_cast<std::size_t>(m) >= profile.moments.size()) continue;
+      float& known = profile.cost_at(m);
+      known = measured == 0 ? cost : std::min(known, cost);
     }
     ++measured;
   }
 }
 
-void RecordedPass::see_other(const std::vector<OtherBytes>& of_step) {
-  if (of_step.size() != other.size()) return;
-  raise(other, of_step);
-  raise(lately_, of_step);
-  if (++steps_lately_ == steps_in_a_row) {
-    other = std::exchange(lately_, {});
-    steps_lately_ = 0;
+void RecordedPass::add_other(const std::vector<OtherBytes>& of_step) {
+  if (of_step.size() != profile.other.size()) return;
+  raise(profile.other, of_step);
+  raise(newest_, of_step);
+  if (++steps_in_newest_ == steps_in_a_row) {
+    profile.other = std::exchange(newest_, {});
+    steps_in_newest_ = 0;
   }
   spare = spare_now();
 }
 
 Bytes RecordedPass::spare_now() const {
-  return executable ? executable->spare(other) : 0;
+  return executable ? executable->spare(profile.other) : 0;
 }
 
 void RecordedPass::use(std::shared_ptr<const ExecutablePlan> with, Plan its_plan) {

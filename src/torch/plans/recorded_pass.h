@@ -10,17 +10,15 @@
 #include "reprise/plan/planner.h"
 #include "torch/plans/executable_plan.h"
 #include "torch/recipes/device_timing.h"
-#include "torch/recipes/observations.h"
+#include "torch/recipes/pass_profile.h"
 #include "torch/recipes/recipes.h"
 
 namespace reprise::internal {
 
 struct RecordedPass {
   std::shared_ptr<Recipes> recipes;
-  Observations seen;
-  std::vector<float> costs;                      // by operator: the least that was measured
-  std::vector<std::shared_ptr<LateCosts>> late;  // that the device has not told yet, oldest first
-  std::vector<OtherBytes> other;                 // by moment: the most that was seen lately, see `see_other`
+  PassProfile profile;
+  std::vector<std::shared_ptr<LateCosts>> late;  // not measured yet by the device, oldest first
   int measured = 0;                              // how often costs were measured
   double uses = 0;                               // how often it was met again; those of long ago count less
 
@@ -34,19 +32,19 @@ struct RecordedPass {
   bool record_anew = false;  // a step left it where its moments were not counted: the next one is recorded in full
 
   // ---- its plan ----
-  Bytes budget = 0;                                  // what the executable, or the failure to find one, is for
+  Bytes budget = 0;                                  // what the plan, or the failure to find one, is for
   std::shared_ptr<const ExecutablePlan> executable;  // none: not planned yet, or infeasible
-  std::optional<Plan> plan;                          // behind the executable
+  std::optional<Plan> plan;                          // that `executable` was made of
   bool given = false;                                // by the user: never replaced
   bool infeasible = false;                           // no plan was found for `budget`
   std::optional<Bytes> smallest_feasible;            // if infeasible
   std::optional<Bytes> floor;                        // likewise: no plan can do with less
   std::string floor_set_by;
-  int planned_with = 0;     // `measured` when it was planned
-  double searched_for = 0;  // seconds that the last search for a plan was allowed to take
-  bool planning = false;    // a job is under way
-  Bytes spare = 0;          // what the executable leaves free of the budget at the tightest moment, with `other`; below
-                            // zero: the other bytes have outgrown it
+  int planned_with = 0;          // `measured` when it was planned
+  double searched_for = 0;       // seconds that the last search for a plan was allowed to take
+  bool planning = false;         // a job is under way
+  Bytes spare = 0;               // what `executable` leaves free of the budget at the tightest moment, with the other
+                                 // bytes of `profile`; below zero: they have outgrown it
   Bytes spare_when_planned = 0;  // the same, when it was made
 
   // ---- what a plan saves, see planning_budget.h ----
@@ -56,39 +54,36 @@ struct RecordedPass {
   std::optional<double> planned_seconds;  // the same in the newest step with the plan it has
   double planning_seconds = 0;            // of planning, what no credit paid for
 
-  // After so many measurements the least of the costs is taken for the truth.
+  // Returns whether there are enough measurements to take the least of the costs for the truth.
   [[nodiscard]] bool costs_settled() const { return measured >= measurements; }
   static constexpr int measurements = 4;
 
-  // Whether so many are neither known nor on their way: a device may be several steps behind.
+  // Returns whether more measurements are wanted than are known or on their way: a device may be several steps behind.
   [[nodiscard]] bool wants_costs() const { return measured + static_cast<int>(late.size()) < measurements; }
 
-  // CPU seconds of all its moments, or the device's.
-  [[nodiscard]] double seconds() const;
-
-  // Learns what the device has told by now about the steps whose costs it measures.
+  // Takes the costs that the device has measured by now.
   void take_late_costs();
 
-  // The other bytes of a step that was measured from start to end: what counts is the most of the last 16 steps or
+  // Adds the other bytes of a step that was measured from start to end: what counts is the most of the last 16 steps or
   // more, at most 32. So steps that differ a little have one plan, and what really shrank is evicted in the end.
-  void see_other(const std::vector<OtherBytes>& of_step);
+  void add_other(const std::vector<OtherBytes>& of_step);
 
-  // Follows this plan from now on.
+  // Sets the plan that is followed from now on.
   void use(std::shared_ptr<const ExecutablePlan>, Plan);
-  // It does not work: it wants another one.
+  // Drops a plan that does not work: another one is wanted.
   void drop_plan();
-  // The other bytes are so much more, or so much less, than when it was planned that it wants another plan. It follows
+  // The other bytes are so much more or less than when it was planned that it wants another plan. It follows
   // the one it has until then: the meter is the limit, and the online policy covers what the plan did not expect.
   [[nodiscard]] bool outgrew_plan() const;
 
-  // What it takes in memory, about.
+  // Returns about how much memory it takes.
   [[nodiscard]] Bytes bytes() const;
 
  private:
   [[nodiscard]] Bytes spare_now() const;
 
-  std::vector<OtherBytes> lately_;  // by moment: the most of the last few steps, `steps_lately_`
-  int steps_lately_ = 0;
+  std::vector<OtherBytes> newest_;  // by moment: the most of the newest steps, of `steps_in_newest_`
+  int steps_in_newest_ = 0;
 };
 
 }  // namespace reprise::internal

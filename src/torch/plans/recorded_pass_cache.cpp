@@ -17,8 +17,9 @@ bool same_moments(const RecordedPass& a, const RecordedPass& b) {
   return a.recipes->values.size() == b.recipes->values.size() &&
          std::equal(mine.begin(), mine.end(), theirs.begin(), theirs.end(),
                     [](const Recipe& x, const Recipe& y) { return x.info == y.info; }) &&
-         std::equal(a.seen.moments.begin(), a.seen.moments.end(), b.seen.moments.begin(), b.seen.moments.end(),
-                    [](const ObservedMoment& x, const ObservedMoment& y) { return x.op == y.op && x.name == y.name; });
+         std::equal(a.profile.moments.begin(), a.profile.moments.end(), b.profile.moments.begin(),
+                    b.profile.moments.end(),
+                    [](const ProfiledMoment& x, const ProfiledMoment& y) { return x.op == y.op && x.name == y.name; });
 }
 
 // The same if it is recorded once more.
@@ -81,7 +82,8 @@ Bytes RecordedPassCache::let_one_go() {
   for (auto one = all_.begin(); one != candidates; ++one) {
     if ((*one)->uses < least + 0.5) least_used.push_back(one - all_.begin());
   }
-  priority_ = priority_ * 1664525u + 1013904223u;  // a generator of its own: nobody's random numbers change
+  priority_ =
+      priority_ * 1664525u + 1013904223u;  // a generator of its own: the program's random numbers stay what they are
   const auto gone = all_.begin() + least_used[(priority_ >> 16) % least_used.size()];
   const Bytes bytes = (*gone)->bytes();
   gone_.push_back(hash_of(**gone));

@@ -31,22 +31,22 @@ class LateCosts {
   // A moment begins and ends here, on the current stream of the device. `drop`: it is not measured after all. Not under
   // the arbiter's lock.
   void begin(Id moment) { begin_on(device_, moment); }
-  // The same for an operator, on the accelerator that it reads from. False: it is the CPU's, and nobody tells its cost.
-  // One that reads nothing is taken for the device's.
+  // Begins that of an operator, on the accelerator that it reads from. Returns false if it is the CPU's. One that reads
+  // nothing is taken for the device's.
   [[nodiscard]] bool begin(Id moment, const Recipes&, Id op);
   void end();
   void drop();
-  // Drops the moment that is not over, whoever began it. Nothing is measured any more.
+  // Drops the moment that is not over, on any thread. Nothing is measured any more.
   void close();
   // What the device is given in between, to recompute values, is no part of the moment.
   void pause();
   void go_on();
 
-  // Of all moments, once the device is through with them; nothing before that. After close(). Never waits for the
-  // device, but asks it: not under the arbiter's lock. What it has told is kept here, under the lock.
+  // Returns the costs of all moments. Empty until the device is through with them. After close(). Never waits for the
+  // device, but asks it: not under the arbiter's lock. What was read is kept here, under the lock.
   [[nodiscard]] std::optional<Costs> read() const;
-  void tell(Costs costs) { told_ = std::move(costs); }
-  [[nodiscard]] const std::optional<Costs>& told() const { return told_; }
+  void set_costs(Costs costs) { costs_ = std::move(costs); }
+  [[nodiscard]] const std::optional<Costs>& costs() const { return costs_; }
 
  private:
   struct Span {
@@ -58,18 +58,18 @@ class LateCosts {
   // What has to be recorded on the device at the end of this thread's span; nothing: none is open.
   [[nodiscard]] std::optional<c10::Device> device_of_open();
   [[nodiscard]] bool is_own() const { return by_ == std::this_thread::get_id(); }
-  // Removes the spans of the moment that is not over, and returns them: events are let go of outside of the lock.
+  // Removes the spans of the moment that is not over, and returns them: events are released outside of the lock.
   [[nodiscard]] std::vector<Span> take_unfinished();
 
   const c10::Device device_;
-  std::mutex mutex_;                           // of what follows, up to `told_`; nothing of others is called under it
+  std::mutex mutex_;                           // of what follows, up to `costs_`; nothing of others is called under it
   std::thread::id by_;                         // who began the last of them
   c10::Device present_{c10::DeviceType::CPU};  // of the last of them
   std::vector<Span> spans_;                    // those of a moment that was paused are its parts
   bool open_ = false;                          // the last of them has begun, and not ended
   bool paused_ = false;                        // the moment of the last one is not over
   bool closed_ = false;
-  std::optional<Costs> told_;
+  std::optional<Costs> costs_;
 };
 
 }  // namespace reprise::internal

@@ -1,5 +1,7 @@
 #include "torch/record/arguments.h"
 
+#include "torch/evict/saved_values.h"
+
 namespace reprise::internal {
 namespace {
 
@@ -61,10 +63,10 @@ class ArgumentWriter {
     const Access access = access_of(*recipe_.info, training_, index, tensor);
     c10::StorageImpl* const storage = libtorch::storage_of(tensor);
     const bool needs_contents = access == Access::read || access == Access::write;
-    const Id value = needs_contents ? recording_.look_up(tensor) : values().bindings().find(storage);
+    const Id value = needs_contents ? look_up(recording_, tensor) : values().bindings().find(storage);
     if (needs_contents) {
       result.value = value;
-      values().use(value);
+      values().provenance().use(value);
     }
     if (access != Access::read) {
       if (access == Access::write && !values().recomputable(value)) {

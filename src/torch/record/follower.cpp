@@ -1,5 +1,6 @@
 #include "torch/record/follower.h"
 
+#include "torch/evict/saved_values.h"
 #include "torch/record/arguments.h"
 
 namespace reprise::internal {
@@ -28,7 +29,7 @@ class ArgumentMatcher {
     for (const auto& [value, tensor] : met_) {
       const Id saved_before = bindings().find(libtorch::storage_of(*tensor));
       recording_.adopt_from_outside(value, *tensor);
-      if (saved_before != no_value) recording_.follow_writes(saved_before, value);
+      if (saved_before != no_value) follow_writes(recording_, saved_before, value);
     }
     for (const auto& [index, input] : changed_) recording_.cursor().change_constant(index, *input);
   }
@@ -85,7 +86,8 @@ class ArgumentMatcher {
     // A value from outside that is met for the first time; it may have been saved before any operator used it.
     if (recipes_.values[expected].maker != no_operator) return false;
     const Values& values = recording_.values();
-    if (static_cast<std::size_t>(expected) < values.size() && values.availability(expected) != Availability::not_seen)
+    if (static_cast<std::size_t>(expected) < values.size() &&
+        values.provenance().availability(expected) != Availability::not_seen)
       return false;
     if (value != no_value && recording_.cursor().in_recipes(value)) return false;
     for (const auto& [other, met] : met_) {
@@ -144,7 +146,7 @@ bool follow(const Arbiter&, Recording& recording, const OperatorInfo& info, c10:
     return false;
   }
   for (const Reference& reference : cursor.recipes().references_of(cursor.next())) {
-    if (reference.value != no_value) recording.values().use(reference.value);
+    if (reference.value != no_value) recording.values().provenance().use(reference.value);
   }
   return true;
 }
@@ -161,13 +163,12 @@ void diverge(Recording& recording, const std::string& why, std::optional<std::si
   const std::size_t known = cursor.recipes().values.size();
   const std::size_t in_common = cursor.leave(outputs);
   values.renumber(known, in_common);
-  journal.operators(cursor.recipes().operators.size());
   const std::shared_ptr<RecordedPass> left = recording.leave_pass();
   if (left && journal.lost_count()) {
     left->record_anew = true;
   } else if (left && journal.plannable()) {
-    journal.take_over(*left, in_common, values.size(), [&](Id value) {
-      return values.availability(value) != Availability::not_seen && values.recomputable(value);
+    journal.take_over(left->profile, in_common, values.size(), [&](Id value) {
+      return values.provenance().availability(value) != Availability::not_seen && values.recomputable(value);
     });
     const auto device = recording.context().accelerator();
     if (device && !journal.late()) journal.measure_late(*device);

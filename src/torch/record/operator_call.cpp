@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "torch/evict/saved_values.h"
 #include "torch/libtorch/clock.h"
 #include "torch/memory/arbiter.h"
 #include "torch/memory/meter.h"
@@ -58,7 +59,7 @@ void OperatorCall::record(const OperatorInfo& info, c10::ArrayRef<const c10::IVa
   recipe.module = r_.context().module_of(inputs);
   recipe.structural_hash = r_.cursor().recipes().structural_hash_of(info, recipe.start.references);
   r_.cursor().add_operator(recipe);
-  r_.journal().operators(static_cast<std::size_t>(op_) + 1);
+  r_.journal().resize_costs(static_cast<std::size_t>(op_) + 1);
 }
 
 // What was there was copied where recipes need it, see writes.h.
@@ -122,11 +123,10 @@ void OperatorCall::end(const at::RecordFunction& call) {
 void OperatorCall::note_cost() {
   Journal& journal = r_.journal();
   if (journal.measuring() && !(timed_on_device_ && r_.cursor().following())) {
-    journal.cost(op_, static_cast<float>(microseconds(cpu_clock_) - start_), r_.cursor().following());
+    journal.set_cost(op_, static_cast<float>(microseconds(cpu_clock_) - start_), r_.cursor().following());
   }
-  const float cost = journal.cost_of(op_);
-  journal.advance(cost);
-  journal.end_moment(cost);
+  journal.advance(journal.cost_of(op_));
+  journal.end_moment();
 }
 
 void OperatorCall::take_results(const at::RecordFunction& call) {
@@ -175,10 +175,10 @@ void OperatorCall::take_writing(Writing& writing, const at::Tensor* result) {
   const Id after = take(storage, {no_value, -1, 0, writing.index});
   writing.done = true;
   if (result) r_.values().bindings().expect_present(after, *result);
-  if (writing.before != no_value && writing.before != after) r_.follow_writes(writing.before, after);
+  if (writing.before != no_value && writing.before != after) follow_writes(r_, writing.before, after);
   // Saved tensors of other recordings that saw no write go on with the contents as well.
   for (Recording* const other : Recordings::of_process().all()) {
-    if (other != &r_) other->after_write(storage, result ? libtorch::version_of(*result) : libtorch::Version());
+    if (other != &r_) after_write(*other, storage, result ? libtorch::version_of(*result) : libtorch::Version());
   }
 }
 
@@ -287,22 +287,12 @@ void OperatorCall::ask_policy(const at::RecordFunction& call) {
   r_.cursor().own().operators[op_].choice = choice;
 }
 
-// Returns what Recording::look_up does, for a tensor that was saved by now.
-Id OperatorCall::value_of(const SavedTensor& saved, c10::StorageImpl* memory) {
-  const Bindings& bindings = r_.values().bindings();
-  const Id known = bindings.find(memory);
-  if (known != no_value && !bindings.written_unseen(known)) return known;
-  const Id present = r_.add_from_outside(memory, saved.version, saved.expected_version);
-  if (known != no_value) r_.follow_writes(known, present);
-  return present;
-}
-
 // Gives what was saved in it to what it was given or has made. If it failed, that will not be asked for.
 void OperatorCall::bind_waiting(bool failed) {
   for (SavedTensor* const saved : waiting_) {
     if (!failed) {
       c10::StorageImpl* const memory = saved->waiting.unsafeGetStorageImpl();
-      r_.attach(*saved, value_of(*saved, memory), memory);
+      attach(r_, *saved, look_up(r_, memory, saved->version, saved->expected_version), memory);
     }
     Arbiter::discard(std::move(saved->waiting));
   }

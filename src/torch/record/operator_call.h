@@ -62,7 +62,6 @@ class OperatorCall {
   void diverge_in_it(const char* what);
   [[nodiscard]] const char* cannot_be_drawn_again() const;
   void ask_policy(const at::RecordFunction&);
-  [[nodiscard]] Id value_of(const SavedTensor&, c10::StorageImpl* memory);
   void bind_waiting(bool failed);
 
   const std::shared_ptr<Recording> recording_;

@@ -30,15 +30,16 @@ void execute(Recording& recording, const ExecutablePlan& executable, const Execu
     case ExecutablePlan::Step::Kind::drop: return drop(recording, step.target, true);
     case ExecutablePlan::Step::Kind::end: return drop(recording, step.target, false);
     case ExecutablePlan::Step::Kind::pack: {
+      const auto& [value, form] = executable.packings[step.target];
       const Arbiter lock;
-      (void)recording.values().pack(step.target, *executable.forms[step.target]);
+      (void)recording.values().pack(value, form);
       return;
     }
     case ExecutablePlan::Step::Kind::unpack: return unpack_for_plan(recording, step.target);
     case ExecutablePlan::Step::Kind::unpack_last: {
       unpack_for_plan(recording, step.target);
       const Arbiter lock;
-      recording.values().drop_packed(step.target);
+      recording.values().copies(step.target).drop_packed();
       return;
     }
     case ExecutablePlan::Step::Kind::put: return put_for_plan(recording, step.target);
@@ -60,7 +61,7 @@ void execute(Recording& recording, const ExecutablePlan& executable, std::span<c
 // Returns whether this moment is the one that the executable was made for, if its recipe was written only now.
 bool is_expected(const Recording& recording, const ExecutablePlan& executable, Id moment) {
   if (executable.recipes.empty() || recording.cursor().following()) return true;
-  const auto& moments = recording.journal().seen().moments;
+  const auto& moments = recording.journal().profile().moments;
   if (static_cast<std::size_t>(moment) >= moments.size()) return false;
   const Id op = moments[moment].op;
   if (op == no_operator) return executable.recipes[moment] == 0;

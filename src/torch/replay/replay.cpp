@@ -212,7 +212,7 @@ c10::Storage Replay::copied_back(Id value) {
   if (verified) r_.values().mark_copy_verified(value);
   r_.values().bind(storage.unsafeGetStorageImpl(), value);
   if (counted_on || keeps(value, slot.wanted)) r_.values().keep(value, storage);
-  if (r_.values().packed(value)) {
+  if (r_.values().copies(value).packed()) {
     r_.context().counters().packing(thread_microseconds() - start);
   } else {
     r_.context().counters().waiting(wall_microseconds() - start_of_wait);
@@ -237,7 +237,7 @@ c10::Storage Replay::contents_of_copy(Id value) {
     if (copy.usable()) throw;  // it is not the copy that failed
     const Arbiter lock;
     if (!r_.values().recomputable(value)) fail_lost(r_, value, error.what());
-    r_.values().lose_copy(value);
+    r_.values().copies(value).drop_below();
     r_.context().counters().note(std::string("a value is replayed because its copy is lost: ") + error.what());
     throw LostCopy();
   }

@@ -10,8 +10,8 @@ namespace {
 void check_unchanged(Recording& r, Id op, int argument, Id value) {
   Values& values = r.values();
   if (values.recomputable(value)) return;
-  const Availability availability = values.availability(value);
-  const bool had = values.kept(value) || values.below(value);
+  const Availability availability = values.provenance().availability(value);
+  const bool had = values.kept(value) || values.copies(value).below();
   const bool unwritten = availability < Availability::lost && had && !values.bindings().written_unseen(value);
   if (unwritten && values.has_contents(value)) return;
   for (const SavedTensor* const saved : values.pending().of(value)) {
@@ -19,7 +19,7 @@ void check_unchanged(Recording& r, Id op, int argument, Id value) {
   }
   const OperatorInfo& info = *r.cursor().recipes().operators[op].info;
   throw ChangedInputError({info.name, op, argument, info.handle.schema().arguments()[argument].name(),
-                           availability == Availability::lost_no_room, unwritten || values.is_away(value)});
+                           availability == Availability::lost_no_room, unwritten || values.is_emptied(value)});
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ void ReplayNeeds::collect_alone(Id op) {
 void ReplayNeeds::pin(Id value, Slot& slot) {
   slot.storage = r_.values().storage(value);
   if (slot.storage) slot.made_on = r_.values().made_on(value);
-  if (!slot.storage) slot.copy = r_.values().copy(value);
+  if (!slot.storage) slot.copy = r_.values().copies(value).usable();
 }
 
 void ReplayNeeds::collect_open() {
@@ -75,7 +75,8 @@ void ReplayNeeds::collect_open() {
     Slot& slot = slots_[value];
     if (from_ != From::leaves || !values.recomputable(value)) pin(value, slot);
     if (slot.storage || slot.copy) continue;
-    if (!values.recomputable(value) && values.below(value)) fail_lost(r_, value, "its copy could not be had before");
+    if (!values.recomputable(value) && values.copies(value).below())
+      fail_lost(r_, value, "its copy could not be had before");
     TORCH_INTERNAL_ASSERT(values.recomputable(value), "[reprise] value ", value,
                           " is neither resident nor has it a recipe");
     add_operator(r_.cursor().info(value).maker);
@@ -117,7 +118,7 @@ bool ReplayNeeds::is_sibling(Id op) const {
   if (collected_[op]) return false;
   const auto outputs = recipes.outputs_of(op);
   const bool awaited = std::any_of(outputs.begin(), outputs.end(), [&](const Output& output) {
-    return values.recomputable(output.value) && r_.awaits(output.value) && !values.packed(output.value) &&
+    return values.recomputable(output.value) && r_.awaits(output.value) && !values.copies(output.value).packed() &&
            !values.resident(output.value);
   });
   if (!awaited) return false;

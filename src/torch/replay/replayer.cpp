@@ -99,7 +99,7 @@ class FrugalReplay {
     const Arbiter lock;
     const Values& values = r_.values();
     if (from_ == Replay::From::leaves && values.recomputable(value)) return false;
-    return values.resident(value) || values.copy(value);
+    return values.resident(value) || values.copies(value).usable();
   }
 
   c10::Storage there(Id value) {
@@ -109,7 +109,7 @@ class FrugalReplay {
       const Values& values = r_.values();
       if (from_ == Replay::From::leaves && values.recomputable(value)) return {};
       if (c10::Storage storage = values.storage(value)) return storage;
-      if (!values.copy(value)) return {};
+      if (!values.copies(value).usable()) return {};
       replay.needs().collect_copy(value);
     }
     try {
@@ -221,7 +221,7 @@ void unpack_for_plan(Recording& recording, Id value) {
   {
     const Arbiter lock;
     if (PlanCursor* const plan = recording.plan()) plan->bring_back(value);
-    if (recording.values().resident(value) || !recording.values().packed(value)) return;
+    if (recording.values().resident(value) || !recording.values().copies(value).packed()) return;
     replay.needs().collect_copy(value);
     replay.needs().want(value);
   }
@@ -246,7 +246,7 @@ void get_for_plan(Recording& recording, Id value) {
   {
     const Arbiter lock;
     if (PlanCursor* const plan = recording.plan()) plan->bring_back(value);
-    if (!recording.values().resident(value)) copy = recording.values().below(value);
+    if (!recording.values().resident(value)) copy = recording.values().copies(value).below();
   }
   if (!copy) return;
   try {
@@ -259,7 +259,7 @@ void finish_put_for_plan(Recording& recording, Id value) {
   std::shared_ptr<const TierCopy> copy;
   {
     const Arbiter lock;
-    copy = recording.values().below(value);
+    copy = recording.values().copies(value).below();
   }
   if (copy) copy->finish_put();
 }

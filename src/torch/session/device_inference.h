@@ -1,6 +1,6 @@
 // Finds the device of a session that names none: where the parameters are, that is where the first leaf is that
 // requires a gradient and that an operator of its steps reads. Nothing is recorded or limited before that. Where no
-// accelerator is in use when the first step begins, it is the CPU from the start, and nobody looks.
+// accelerator is in use when the first step begins, it is the CPU from the start.
 #pragma once
 
 #include <ATen/core/ivalue.h>

@@ -7,8 +7,8 @@
 #include "report/floor_parts.h"
 #include "torch/libtorch/clock.h"
 #include "torch/memory/arbiter.h"
-#include "torch/plans/bridge.h"
 #include "torch/plans/plan_folder.h"
+#include "torch/plans/plan_lowering.h"
 #include "torch/plans/planning_queue.h"
 
 namespace reprise::internal {
@@ -61,26 +61,27 @@ PassPlan plan_pass(const RecordedPass& known, const OfferedTiers& tiers, PlanOpt
   PassPlan outcome;
   options.bounds_memory = memory_for_bounds(options.budget);
   try {
-    const Bridge bridge(known, tiers);
+    const PassTrace traced = build_trace(known, tiers);
+    const Trace& trace = traced.trace;
     PlanResult& result = outcome.result;
     const bool again = known.plan && known.plan->budget == options.budget;  // the one in the folder is the one it has
-    const auto stored = again ? std::nullopt : read_from_folder(folder, bridge.trace(), options.budget);
+    const auto stored = again ? std::nullopt : read_from_folder(folder, trace, options.budget);
     if (stored) {
       result.status = PlanStatus::feasible;
       result.plan = *stored;
-      result.simulation = simulate(bridge.trace(), *stored);
+      result.simulation = simulate(trace, *stored);
     } else {
-      result = make_plan_with_slack(bridge.trace(), options);
+      result = make_plan_with_slack(trace, options);
       try {
-        if (result.has_plan()) write_to_folder(folder, bridge.trace(), result.plan);
+        if (result.has_plan()) write_to_folder(folder, trace, result.plan);
       } catch (const Error& error) {  // it can be followed all the same
         outcome.not_written = error.what();
       }
     }
     if (result.has_plan()) {
-      outcome.executable = bridge.executable(result.plan, simulate(bridge.trace(), result.plan), result.gap());
+      outcome.executable = lower_plan(known, traced, result.plan, simulate(trace, result.plan), result.gap());
     } else {
-      outcome.floor_set_by = describe_floor(bridge.trace(), floor_of(bridge.trace()));
+      outcome.floor_set_by = describe_floor(trace, floor_of(trace));
     }
   } catch (const std::exception& error) {
     outcome.failure = error.what();
@@ -155,16 +156,16 @@ void PlanningJobs::ask_for(const std::shared_ptr<RecordedPass>& pass, Bytes budg
 }
 
 bool PlanningJobs::take_from_folder(RecordedPass& pass, Bytes budget) const try {
-  const Bridge bridge(pass, context_->tiers());
-  auto plan = read_from_folder(folder_, bridge.trace(), budget);
+  const PassTrace traced = build_trace(pass, context_->tiers());
+  auto plan = read_from_folder(folder_, traced.trace, budget);
   if (!plan) return false;
-  pass.use(bridge.executable(*plan, simulate(bridge.trace(), *plan), 0), *plan);
+  pass.use(lower_plan(pass, traced, *plan, simulate(traced.trace, *plan), 0), *plan);
   context_->hints().learn(pass);
   pass.budget = budget;
   pass.planned_with = pass.measured;
-  pass.searched_for = std::numeric_limits<double>::infinity();  // by whoever made it
+  pass.searched_for = std::numeric_limits<double>::infinity();  // by the program that made it
   return true;
-} catch (const std::exception&) {  // it is planned instead, and told if that fails, too
+} catch (const std::exception&) {  // it is planned instead, and reported if that fails, too
   return false;
 }
 

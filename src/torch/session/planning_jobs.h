@@ -15,7 +15,7 @@
 
 namespace reprise::internal {
 
-// The plan of a pass, and the executable that is made of it.
+// The plan of a pass, and what is executed of it.
 struct PassPlan {
   PlanResult result;
   std::shared_ptr<const ExecutablePlan> executable;  // if there is a plan
@@ -47,7 +47,7 @@ class PlanningJobs : public std::enable_shared_from_this<PlanningJobs> {
   [[nodiscard]] bool under_way() const { return count_ > 0; }
   // Returns the number of the job that was asked for last (Planning::wait); zero: none was.
   [[nodiscard]] std::uint64_t last() const { return last_; }
-  // Nobody is going to use the plan that is being made. Any thread, with or without the lock.
+  // Cancels the plan that is being made. May be called on any thread, with or without the lock.
   void cancel();
 
  private:

@@ -9,9 +9,9 @@
 namespace reprise::internal {
 namespace {
 
-Bytes largest_packed(const Observations& seen) {
+Bytes largest_packed(const PassProfile& profile) {
   Bytes largest = 0;
-  for (const auto& form : seen.forms) {
+  for (const auto& form : profile.forms) {
     if (form) largest = std::max(largest, meter::counted(form->bytes()));
   }
   return largest;
@@ -87,14 +87,14 @@ std::shared_ptr<Recording> RecordedPassTracker::begin(std::shared_ptr<RecordedPa
   auto recording = std::make_shared<Recording>(context_, std::move(followed), first_in_step_);
   if (const auto& pass = recording->pass(); pass && context_->packs()) {
     const bool planned = recording->plan() && context_->device().is_cpu();
-    OpenSteps::of_process().reserve(CountedDevices::of_process().cpu(), planned ? 0 : largest_packed(pass->seen));
+    OpenSteps::of_process().reserve(CountedDevices::of_process().cpu(), planned ? 0 : largest_packed(pass->profile));
   }
   return recording;
 }
 
 std::shared_ptr<Recording> RecordedPassTracker::begin_in_the_middle() {
   auto recording = begin(nullptr);
-  recording->journal().give_up("its first operators were not seen");
+  recording->journal().mark_unplannable();  // its first operators were not seen
   return recording;
 }
 
@@ -104,7 +104,7 @@ std::shared_ptr<RecordedPass> RecordedPassTracker::end(Recording& r) {
   ++ended_;
   if (r.cursor().following() && r.pass()) {
     learn_from(r);
-  } else if (r.journal().observing() && r.journal().plannable() && !r.journal().seen().names.empty()) {
+  } else if (r.journal().observing() && r.journal().plannable() && !r.journal().profile().names.empty()) {
     remember(r);
   }
   const auto& pass = r.pass();
@@ -113,7 +113,7 @@ std::shared_ptr<RecordedPass> RecordedPassTracker::end(Recording& r) {
   first_in_step_ = false;
   last_ = pass;
   if (!pass) return nullptr;
-  if (context_->accelerator()) seconds_of_device_ += pass->seconds() + r.recomputing();
+  if (context_->accelerator()) seconds_of_device_ += pass->profile.seconds() + r.recomputing();
   const auto longest = longest_.lock();
   if (!longest || longest->recipes->operators.size() < pass->recipes->operators.size()) {
     longest_ = pass;
@@ -126,7 +126,7 @@ void RecordedPassTracker::see_longest(Recording& r) {
   const auto& pass = r.pass();
   LongestPass& seen = seen_of_longest_;
   const auto& measured = r.journal().other();
-  const auto& other = measured.size() == pass->other.size() ? measured : pass->other;
+  const auto& other = measured.size() == pass->profile.other.size() ? measured : pass->profile.other;
   if (seen.pass.lock() != pass || seen.other != other) {
     seen.pass = pass;
     seen.other = other;
@@ -135,15 +135,13 @@ void RecordedPassTracker::see_longest(Recording& r) {
   seen.executable = r.plan() ? r.plan()->executable() : r.is_unmonitored() ? pass->executable : nullptr;
 }
 
-// A pass that nobody has seen before.
+// Makes a recorded pass of one that was never seen before.
 void RecordedPassTracker::remember(Recording& r) {
   auto pass = std::make_shared<RecordedPass>();
   pass->recipes = r.cursor().shared();
   pass->recipes->shrink();
-  pass->seen = r.journal().take_observations();
-  pass->seen.shrink();
-  pass->costs = r.journal().costs();
-  pass->other = r.journal().other();
+  pass->profile = r.journal().take_profile();
+  pass->profile.shrink();
   if (r.journal().late()) {
     pass->late.push_back(r.journal().close_late_costs());
   } else {
@@ -170,11 +168,7 @@ void RecordedPassTracker::learn_from(Recording& r) {
     return;
   }
   known_.met_again(pass);
-  if (r.journal().measuring()) {  // what the host has measured; an accelerator tells the rest later
-    pass.costs = r.journal().costs();
-    for (ObservedMoment& moment : pass.seen.moments) {
-      if (moment.op != no_operator) moment.cost = pass.costs[moment.op];
-    }
+  if (r.journal().measuring()) {  // the host; an accelerator knows the rest later
     if (r.journal().late()) {
       pass.late.push_back(r.journal().close_late_costs());
     } else {
@@ -184,7 +178,7 @@ void RecordedPassTracker::learn_from(Recording& r) {
   const bool planned = r.plan() || r.is_unmonitored();
   planning_.went_through(pass, r.recomputing(), planned, context_->budget());
   if (planned) ++planned_;
-  pass.see_other(r.journal().other());
+  pass.add_other(r.journal().other());
 }
 
 SmallestBudget RecordedPassTracker::smallest() const {

@@ -13,7 +13,7 @@
 
 namespace reprise::internal {
 
-// A plan for a pass that nobody has seen: the one that comes after so many others of the next step have ended. It was
+// A plan for a pass that was never seen: the one that comes after so many others of the next step have ended. It was
 // made in a rehearsal (rehearsal.h).
 struct AnnouncedPlan {
   int place_in_step = 0;
@@ -25,8 +25,8 @@ struct AnnouncedPlan {
 struct LongestPass {
   std::weak_ptr<RecordedPass> pass;
   std::shared_ptr<const ExecutablePlan> executable;  // of the plan that it followed; nullptr: none
-  std::vector<OtherBytes> other;                     // by moment: in that step, if they were measured, or lately
-  mutable std::optional<Bytes> kept_peak;            // if nothing had been evicted, once that was asked for
+  std::vector<OtherBytes> other;           // by moment: in that step, if they were measured, or of the last steps
+  mutable std::optional<Bytes> kept_peak;  // if nothing had been evicted, once that was asked for
 };
 
 class RecordedPassTracker {
@@ -42,7 +42,7 @@ class RecordedPassTracker {
   void end_step();
   // Every pass of the step followed its plan to the end.
   [[nodiscard]] bool followed_plans() const { return ended_ > 0 && planned_ == ended_; }
-  // What the passes of the step took on the accelerator, as far as it has told; on the CPU nobody asks.
+  // What the passes of the step took on the accelerator, as far as that is known; 0 on the CPU.
   [[nodiscard]] double seconds_of_device() const { return seconds_of_device_; }
   // How many have ended in the present step, or in the last.
   [[nodiscard]] int ended() const { return ended_; }
@@ -53,7 +53,7 @@ class RecordedPassTracker {
   // Plans for the next step, or for the rest of the present one: its passes are recorded as if nothing were known.
   void announce(std::vector<AnnouncedPlan> plans) { announced_ = std::move(plans); }
 
-  // What a device has not told yet about the one that comes next, if the guess is right; see LateCosts.
+  // Returns what a device has not measured yet of the one that comes next, if the guess is right; see LateCosts.
   [[nodiscard]] std::vector<std::shared_ptr<LateCosts>> late_costs_of_next() const;
   // The recording of a pass that begins, on a guess of which one it will be.
   [[nodiscard]] std::shared_ptr<Recording> begin();

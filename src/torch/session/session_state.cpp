@@ -7,7 +7,7 @@
 #include "torch/memory/arbiter.h"
 #include "torch/memory/counted_device.h"
 #include "torch/memory/meter.h"
-#include "torch/plans/bridge.h"
+#include "torch/plans/plan_lowering.h"
 #include "torch/values/open_steps.h"
 
 namespace reprise::internal {
@@ -17,7 +17,7 @@ constexpr int recorded_every = 16;  // steps without a budget, once a trace is k
 
 // None: something happened in the pass that a trace cannot say. It is not planned either.
 std::optional<Trace> trace_of(const RecordedPass& pass, const OfferedTiers& tiers) try {
-  return Bridge(pass, tiers).trace();
+  return build_trace(pass, tiers).trace;
 } catch (const BadInput&) {
   return std::nullopt;
 }
@@ -26,7 +26,7 @@ std::optional<Trace> trace_of(const RecordedPass& pass, const OfferedTiers& tier
 std::optional<Bytes> kept_peak(const RecordedPass& pass, const LongestPass& longest) {
   if (longest.kept_peak) return longest.kept_peak;
   RecordedPass seen = pass;
-  seen.other = longest.other;
+  seen.profile.other = longest.other;
   const auto trace = trace_of(seen, false);
   if (!trace) return std::nullopt;
   longest.kept_peak = simulate(*trace, keep_everything(*trace), {.record_live = false, .check_budget = false}).peak;
@@ -200,7 +200,7 @@ void SessionState::ask_device() {
     auto costs = one->read();
     if (!costs) return;
     const Arbiter lock;
-    one->tell(std::move(*costs));
+    one->set_costs(std::move(*costs));
   }
 }
 
@@ -242,10 +242,10 @@ void SessionState::follow(Plan plan) {
       throw BadInput("", "plan", "no step has been recorded from its first operator to the end of backward yet");
     known = *pass;
   }
-  const Bridge bridge(known, context_->tiers());
-  const Simulation simulation = simulate(bridge.trace(), plan);
+  const PassTrace traced = build_trace(known, context_->tiers());
+  const Simulation simulation = simulate(traced.trace, plan);
   if (!simulation.valid()) throw BadInput("", "plan", simulation.broken->sentence);
-  auto executable = bridge.executable(plan, simulation, 0);
+  auto executable = lower_plan(known, traced, plan, simulation, 0);
   const Arbiter lock;
   pass->use(std::move(executable), std::move(plan));
   pass->given = true;

@@ -68,7 +68,7 @@ class SessionState final : public RecordingOwner {
   // ---- planning ----
   // From now on the pass of the last complete step follows this plan. Throws BadInput. Not under the lock.
   void follow(Plan);
-  // Plans for the passes of the next step, which nobody has seen, and what they have cost in CPU seconds.
+  // Plans for the passes of the next step, which were never seen, and what they have cost in CPU seconds.
   void announce(std::vector<AnnouncedPlan>, double seconds);
   // The part of the budget that plans are made for.
   [[nodiscard]] Bytes budget_of_plans() { return planned_share(budget()); }
@@ -104,7 +104,7 @@ class SessionState final : public RecordingOwner {
   TierTotals host_before_;  // likewise
   bool is_new_ = true;
   int since_recorded_ = 0;  // steps that ran plainly, since the last one that was recorded
-  int side_by_side_ = 1;    // the most steps that were open at once lately
+  int side_by_side_ = 1;    // the most steps that were open at once in the newest steps
   int since_so_many_ = 0;   // steps since there were so many
   Bytes share_ = 0;         // of the budget, that plans are made for
 };

@@ -18,7 +18,7 @@ std::shared_ptr<RecordingContext> make_context(const std::vector<c10::Device>& a
   return context;
 }
 
-// Bytes at this device that backward will ask for and that nobody has.
+// Returns the bytes at this device that backward will ask for and that are not resident.
 Bytes gone_at(DeviceOrdinal device, const Values& values) {
   Bytes bytes = 0;
   for (Id v = 0; v < static_cast<Id>(values.size()); ++v) {

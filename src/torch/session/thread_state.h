@@ -32,7 +32,7 @@ struct ThreadState {
   bool in_compiled_graph = false;     // a graph runs as one operator, which may yet turn out not to be replayable
   bool in_traced = false;             // what it is inside of becomes a node of a graph that the program makes
   std::optional<at::CallbackHandle> operators, scopes, executables, nodes;  // callbacks that are there
-  void (*pass_ended)() = nullptr;  // told after a pass of this thread has ended
+  void (*pass_ended)() = nullptr;  // called after a pass of this thread has ended
 };
 
 [[nodiscard]] ThreadState& this_thread();

@@ -22,8 +22,8 @@ libtorch::WeakStorage refer_to(c10::StorageImpl* storage) {
   return libtorch::WeakStorage::reclaim(storage);
 }
 
-// A handle that was only looked at. It may be the last one by now: what it frees may be anybody's, unless it is memory
-// of the meter's.
+// Drops a handle that was only looked at. It may be the last one by now, and free memory of any owner, unless the meter
+// has it.
 void drop(c10::intrusive_ptr<c10::StorageImpl> storage) {
   if (!meter::header_of(*storage)) Arbiter::discard(c10::Storage(std::move(storage)));
 }

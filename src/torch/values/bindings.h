@@ -30,7 +30,7 @@ class Bindings {
   // Takes the tags off what is alive: nothing is bound any more.
   void clear();
 
-  // The value that this storage holds, as far as is known here.
+  // The value that this storage holds, if that is known here.
   [[nodiscard]] Id find(c10::StorageImpl* storage) const {
     const meter::Header* const header = meter::header_of(*storage);
     if (header && header->tag.recording == number_) return header->tag.value;
@@ -44,10 +44,11 @@ class Bindings {
   [[nodiscard]] c10::Storage storage(Id value) const;
   // The one that it was bound to last, if that is alive, whatever it holds now.
   [[nodiscard]] c10::Storage last_storage(Id value) const;
-  // Whether anybody but us has handles on the storage that it is bound to; `kept` is ours, or empty.
+  // Returns whether there are handles of others than the recording on the storage that a value is bound to. `kept` is
+  // the recording's own, or empty.
   [[nodiscard]] bool held_by_others(Id value, const c10::Storage& kept) const;
 
-  // ---- writes that nobody recorded ----
+  // ---- writes that were not recorded ----
   void expect(Id value, const libtorch::Version&, std::uint32_t version);
   void expect_present(Id value, const at::Tensor&);
   void expect_nothing(Id value) { all_[value].version = libtorch::Version(); }

@@ -35,7 +35,7 @@ void check_entry(const DeviceBudget& budget) {
   if (budget.budget.bytes() < 0) throw BadOption(has + "the bytes must not be negative");
 }
 
-// The CPU has no other names; nothing is the device of the parameters, which nobody knows before the first step.
+// The CPU has no other names; nothing is the device of the parameters, which is not known before the first step.
 bool can_be_accelerator(const std::string& device) {
   return !device.empty() && device != "cpu" && !device.starts_with("cpu:");
 }

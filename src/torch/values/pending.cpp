@@ -15,7 +15,7 @@ void Pending::add(SavedTensor& saved, Id value) {
 
 void Pending::evict(SavedTensor& saved) {
   auto& all = of_[saved.value];
-  // From the back: backward lets go first of what was saved last, and a parameter may be saved a thousand times.
+  // From the back: backward releases first what was saved last, and a parameter may be saved a thousand times.
   all.erase(std::find(all.rbegin(), all.rend(), &saved).base() - 1);
   if (saved.attached_in == backwards_) --fresh_;
 }

@@ -1,4 +1,4 @@
-// Pending saved tensors: what autograd has saved in a pass, by value, and backward has not let go of yet. Under the
+// Pending saved tensors: what autograd has saved in a pass, by value, and backward has not released yet. Under the
 // arbiter's lock.
 #pragma once
 
@@ -20,16 +20,16 @@ class Pending {
   [[nodiscard]] bool any_of(Id value) const { return !of_[value].empty(); }
   void add(SavedTensor&, Id value);
   void remove(SavedTensor&);
-  // Those of a value that saw no write leave it: they are removed, and returned.
+  // Removes those of a value that saw no write, and returns them.
   [[nodiscard]] std::vector<SavedTensor*> take_unmoved(Id value);
 
-  // Any thread may look.
+  // May be called on any thread.
   [[nodiscard]] int count() const { return count_; }
-  // There were some, and now there are none.
+  // Returns true if there were some, and now there are none.
   [[nodiscard]] bool is_over() const { return drained_ && count_ == 0; }
 
-  // A pass of backward has ended. True: everything that was saved since the one before is gone, and what is still
-  // pending is older.
+  // Notes that a pass of backward has ended. Returns true if all that was saved since the one before is gone, and what
+  // is still pending is older.
   [[nodiscard]] bool end_backward();
 
   // The values from `from` on are numbered from `to` on.

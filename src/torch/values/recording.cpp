@@ -4,19 +4,10 @@
 #include <utility>
 
 #include "torch/memory/arbiter.h"
-#include "torch/memory/counted_device.h"
 #include "torch/memory/meter.h"
-#include "torch/values/open_steps.h"
 #include "torch/values/recordings.h"
-#include "torch/values/regions.h"
 
 namespace reprise::internal {
-namespace {
-
-constexpr Bytes smallest_packed = 4 << 10;
-
-}  // namespace
-
 // ---- a recording's life --------------------------------------------------------------------------------------------
 
 Recording::Recording(std::shared_ptr<RecordingContext> context, std::shared_ptr<Recipes> followed)
@@ -39,8 +30,9 @@ Recording::Recording(std::shared_ptr<RecordingContext> context, std::shared_ptr<
   }
   expected_ = expected;
   take_plan();
+  journal_.follow(pass_->profile);
   const bool may_be_planned = !pass_->costs_settled();  // for this budget, or by who asks for the trace
-  journal_.measure(pass_->costs, pass_->wants_costs(), plan_.has_value() || may_be_planned);
+  journal_.measure(pass_->wants_costs(), plan_.has_value() || may_be_planned);
   if (const auto device = context_->accelerator(); device && journal_.measuring()) journal_.measure_late(*device);
 }
 
@@ -63,11 +55,16 @@ bool Recording::end_backward() {
 
 // ---- the pass ----------------------------------------------------------------------------------------------------
 
+void Recording::remembered_as(std::shared_ptr<RecordedPass> pass) {
+  pass_ = std::move(pass);
+  journal_.follow(pass_->profile);
+}
+
 void Recording::change_to(const std::shared_ptr<RecordedPass>& another) {
   pass_ = another;
   cursor_.change_to(another->recipes);
   values_.resize();
-  journal_.costs_of(another->costs);
+  journal_.follow(another->profile);
   take_plan();
 }
 
@@ -82,13 +79,13 @@ void Recording::take_plan() {
 }
 
 std::shared_ptr<RecordedPass> Recording::leave_pass() {
+  journal_.leave(cursor_.recipes().operators.size());
   return std::exchange(pass_, nullptr);
 }
 
 std::optional<PackedForm> Recording::form_of(Id value) const {
-  const auto& forms = cursor_.following() && pass_ ? pass_->seen.forms : journal_.seen().forms;
-  if (!context_->packs() || static_cast<std::size_t>(value) >= forms.size()) return std::nullopt;
-  return forms[value];
+  const PackedForm* const form = context_->packs() ? journal_.profile().form_of(value) : nullptr;
+  return form ? std::optional(*form) : std::nullopt;
 }
 
 void Recording::mark_inexact(Id op) {
@@ -99,16 +96,6 @@ void Recording::mark_inexact(Id op) {
 }
 
 // ---- values from outside -------------------------------------------------------------------------------------------
-
-Id Recording::look_up(const at::Tensor& tensor) {
-  c10::StorageImpl* const storage = libtorch::storage_of(tensor);
-  const Id value = values_.bindings().find(storage);
-  if (value != no_value && !values_.bindings().written_unseen(value)) return value;
-  const libtorch::Version& version = libtorch::version_of(tensor);
-  const Id present = add_from_outside(storage, version, version.enabled() ? version.current_version() : 0);
-  if (value != no_value) follow_writes(value, present);
-  return present;
-}
 
 Id Recording::add_from_outside(c10::StorageImpl* storage, const libtorch::Version& version,
                                std::uint32_t expected_version) {
@@ -133,86 +120,12 @@ void Recording::adopt_from_outside(Id value, c10::StorageImpl* storage) {
   if (values_.may_evict()) values_.hold(value, storage);
 }
 
-// ---- saved tensors -------------------------------------------------------------------------------------------------
-
-void Recording::attach(SavedTensor& saved, Id value, c10::StorageImpl* storage) {
-  values_.pending().add(saved, value);
-  values_.pending_changed();
-  values_.save_now(value);
-  if (!values_.recomputable(value)) {
-    if (!context_->has(*storage)) context_->counters().on_other_device(values_.bytes(value));
-    if (!values_.kept(value)) values_.hold(value, storage);
-    return;
-  }
-  const Choice choice = cursor_.choice_of(value);
-  const bool in_region = regions().open > 0 && !plan_ && choice != Choice::keep;
-  if (in_region && values_.pending().of(value).size() == 1) regions().evicted += values_.bytes(value);
-  if (context_->evicts_everything() || in_region || (choice == Choice::evict && values_.may_evict())) {
-    if (values_.pending().of(value).size() == 1) context_->evicted_at_once(*storage, values_.bytes(value));
-    values_.take_fingerprints(value, libtorch::share(storage));
-    return;
-  }
-  if (journal_.observing() && context_->packs()) observe_form(value, *storage, saved.view.dtype);
-  if (plan_ && plan_->dropped(value)) {
-    values_.take_fingerprints(value, libtorch::share(storage));
-  } else if (!values_.kept(value) && !values_.packed(value)) {
-    values_.keep(value, libtorch::share(storage));
-    if (choice == Choice::pack) pack_at_once(value, *storage, saved.view.dtype);
-  }
-}
-
-void Recording::pack_at_once(Id value, const c10::StorageImpl& storage, at::ScalarType dtype) {
-  if (!context_->packs() || !values_.may_evict() || storage.device_type() != c10::DeviceType::CPU) return;
-  const auto form = form_of_contents(storage, dtype);
-  if (form && values_.pack(value, *form, PackedCopy::Account::other)) values_.let_go(value);
-}
-
-void Recording::observe_form(Id value, const c10::StorageImpl& storage, at::ScalarType dtype) {
-  if (journal_.knows_form_of(value) || values_.bytes(value) < smallest_packed) return;
-  if (storage.device_type() != c10::DeviceType::CPU) return;
-  const auto form = form_of_contents(storage, dtype);
-  journal_.packs(value, form);
-  if (form) OpenSteps::of_process().reserve_at_least(CountedDevices::of_process().cpu(), meter::counted(form->bytes()));
-}
-
-void Recording::detach(SavedTensor& saved) {
-  const Id value = saved.value;
-  values_.pending().remove(saved);
-  values_.pending_changed();
-  if (values_.pending().any_of(value) || (plan_ && plan_->keeps(value))) return;
-  values_.release(value);
-  // A value from outside that nobody may need for a recipe was only kept for this saved tensor.
-  if (!values_.may_evict() && !values_.recomputable(value)) values_.let_go(value);
-}
-
 bool Recording::awaits(Id value) const {
   return values_.pending().any_of(value) && !(plan_ && plan_->dropped(value));
 }
 
-void Recording::follow_writes(Id from, Id to) {
-  if (!values_.pending().any_of(from)) return;
-  c10::Storage storage = values_.bindings().last_storage(to);
-  if (!storage) return;
-  for (SavedTensor* const saved : values_.pending().take_unmoved(from)) {
-    saved->fingerprint.clear();
-    attach(*saved, to, storage.unsafeGetStorageImpl());
-  }
-  Arbiter::discard(std::move(storage));
-}
-
-void Recording::after_write(c10::StorageImpl* storage, const libtorch::Version& version) {
-  const Id before = values_.bindings().find(storage);
-  if (before == no_value) return;
-  const auto waiting = values_.pending().of(before);
-  if (std::any_of(waiting.begin(), waiting.end(), [](const SavedTensor* saved) { return saved->unmoved(); })) {
-    follow_writes(before, add_from_outside(storage, version, version.enabled() ? version.current_version() : 0));
-  } else {
-    values_.unbind(storage, before);
-  }
-}
-
-void Recording::freed(Id value, const Values::Freed& how) {
-  if (values_.freed(value, how) && pass_) pass_->drop_plan();
+void Recording::mark_emptied(Id value, const FreedMemory& how) {
+  if (values_.mark_emptied(value, how) && pass_) pass_->drop_plan();
 }
 
 // ---- moments -------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ class Recording : public std::enable_shared_from_this<Recording> {
   // Follows these recipes for as long as the operators match; nullptr: writes its own from the start. Nothing is
   // measured.
   Recording(std::shared_ptr<RecordingContext>, std::shared_ptr<Recipes> followed);
-  // Follows this pass, and its plan if it has one; nullptr: observes one that nobody has seen. `expected`: it is the
+  // Follows this pass, and its plan if it has one; nullptr: observes one that was never seen. `expected`: it is the
   // one that steps begin with, not a mere guess.
   Recording(std::shared_ptr<RecordingContext>, std::shared_ptr<RecordedPass> followed, bool expected);
   ~Recording();
@@ -40,17 +40,17 @@ class Recording : public std::enable_shared_from_this<Recording> {
   [[nodiscard]] const Values& values() const { return values_; }
 
   // ---- the pass, see follower.h ----
-  // Whose recipes are followed, or which remembers them; nullptr: none yet.
+  // Returns the pass that is followed, or was made of this recording. Null until then.
   [[nodiscard]] const std::shared_ptr<RecordedPass>& pass() const { return pass_; }
   [[nodiscard]] bool expected() const { return expected_; }
-  void remembered_as(std::shared_ptr<RecordedPass> pass) { pass_ = std::move(pass); }
-  // Follows another one that began in the same way.
+  void remembered_as(std::shared_ptr<RecordedPass>);
+  // Follows another pass, which began in the same way.
   void change_to(const std::shared_ptr<RecordedPass>&);
-  // Returns the one that was followed: it is not any more.
+  // Stops following the pass, and returns it.
   [[nodiscard]] std::shared_ptr<RecordedPass> leave_pass();
-  // nullptr: the online policy decides.
+  // Null if the online policy decides.
   [[nodiscard]] PlanCursor* plan() { return plan_ ? &*plan_ : nullptr; }
-  // A plan that was made before anybody has seen the pass: of a rehearsal.
+  // Follows a plan that was made in a rehearsal, before the pass was seen.
   void follow_plan(std::shared_ptr<const ExecutablePlan> executable) {
     plan_ = PlanCursor::of(std::move(executable), *context_);
   }
@@ -58,38 +58,28 @@ class Recording : public std::enable_shared_from_this<Recording> {
     plan_.reset();
     unmonitored_ = false;
   }
-  // It has a plan that asks for nothing, and nobody has to look after it; `plan` has none then.
+  // Returns true if the plan of the pass evicts nothing, and its steps are not executed; plan() is null then.
   [[nodiscard]] bool is_unmonitored() const { return unmonitored_; }
-  // How a value packs, if anybody has looked.
+  // Returns how a value packs, if that is known.
   [[nodiscard]] std::optional<PackedForm> form_of(Id value) const;
-  // A replay does not give what the operator gave: what it makes is kept from now on, and the pass planned anew.
+  // Notes that a replay does not give what the operator gave: its results are kept from now on, and the pass is planned
+  // again.
   void mark_inexact(Id op);
 
   // ---- values from outside ----
-  // The value that the tensor's storage holds; a storage that is unknown, or was written while nobody watched, is a new
-  // value from outside.
-  [[nodiscard]] Id look_up(const at::Tensor&);
   Id add_from_outside(c10::StorageImpl*, const libtorch::Version&, std::uint32_t expected_version);
-  // A value of the recipes that are followed has been met for the first time.
+  // Binds a value of the recipes that are followed, when the pass meets it for the first time.
   void adopt_from_outside(Id value, const at::Tensor&);
 
-  // ---- saved tensors ----
-  void attach(SavedTensor&, Id value, c10::StorageImpl*);
-  void detach(SavedTensor&);
-  // Whether any wait for it to be kept.
+  // Returns whether a saved tensor needs the value, and no plan has dropped it.
   [[nodiscard]] bool awaits(Id value) const;
-  // Those of one value that saw no write go over to another version of its storage.
-  void follow_writes(Id from, Id to);
-  // The program has written into the storage, and not by an operator of this recording.
-  void after_write(c10::StorageImpl*, const libtorch::Version& of_tensor);
-
-  // The program has freed the memory of this value's storage, and has the storage still: see freed.h.
-  void freed(Id value, const Values::Freed&);
+  // Notes that the program has freed the memory of this value's storage, and still has the storage: see freed.h.
+  void mark_emptied(Id value, const FreedMemory&);
 
   // ---- moments, see journal.h ----
   void begin_operator(Id op);
   void begin_event(const char* name, std::uint64_t hash);
-  // The operator that runs; nullptr: none.
+  // Returns the operator that runs. Null if none does.
   [[nodiscard]] OperatorCall* call() const { return call_; }
   void call(OperatorCall* call) { call_ = call; }
 
@@ -100,7 +90,7 @@ class Recording : public std::enable_shared_from_this<Recording> {
   // See Pending::end_backward.
   [[nodiscard]] bool end_backward();
 
-  // CPU seconds that its session has recomputed and packed values for since it began.
+  // Returns the CPU seconds that its session has spent on recomputing and packing values since it began.
   [[nodiscard]] double recomputing() const { return context_->counters().recomputing() - recomputing_before_; }
 
   // Its thread records elsewhere from now on: only what pending saved tensors need stays, and its recipes do not
@@ -110,8 +100,6 @@ class Recording : public std::enable_shared_from_this<Recording> {
  private:
   void take_plan();
   void adopt_from_outside(Id value, c10::StorageImpl*);
-  void observe_form(Id value, const c10::StorageImpl&, at::ScalarType);
-  void pack_at_once(Id value, const c10::StorageImpl&, at::ScalarType);
 
   const std::shared_ptr<RecordingContext> context_;
   RecipeCursor cursor_;

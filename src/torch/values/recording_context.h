@@ -1,4 +1,5 @@
-// RecordingContext: what a recording asks of whoever began it, a session or a checkpoint site, and what it tells it.
+// RecordingContext: what a recording asks of the session or checkpoint site that began it, and what it
+// reports there.
 //
 // They live as long as the last recording that has them. Everything here happens under the arbiter's lock, unless it
 // says otherwise.
@@ -45,17 +46,18 @@ class RecordingContext {
   RecordingContext& operator=(const RecordingContext&) = delete;
 
   // ---- devices ----
-  // Where its values are counted, limited and evicted. Not only under the lock, but see `settle`.
+  // Returns the devices on which its values are counted, limited and evicted. Not only under the lock, but see
+  // `settle`.
   [[nodiscard]] std::span<const LimitedDevice> devices() const { return devices_; }
-  // The first one: plans are made for its bytes.
+  // Returns the first of them: plans are made for its bytes.
   [[nodiscard]] const CountedDevice& device() const { return *devices_.front().device; }
-  // Which of them counts this memory, or has this meter; `untracked`: none.
+  // Returns which of them counts this memory, or has this meter; `untracked` if none does.
   [[nodiscard]] DeviceOrdinal device_of(const meter::Header* header) const {
     return header ? device_of(*header->meter) : untracked;
   }
   [[nodiscard]] DeviceOrdinal device_of(const Meter&) const;
   [[nodiscard]] bool has(const c10::StorageImpl&) const;
-  // The first accelerator among them; none: only the CPU is.
+  // Returns the first accelerator among them. Empty if there is only the CPU.
   [[nodiscard]] std::optional<c10::Device> accelerator() const;
 
   // See CountedDevice::is_capturing: at any of them. Not only under the lock.
@@ -69,7 +71,7 @@ class RecordingContext {
   // Of the step that is open, or was last: at the first device, or at each of them.
   [[nodiscard]] Bytes budget() const { return devices_.front().budget; }
   void budgets(std::span<const Bytes>);
-  // It has this one device from now on. Only where nothing was recorded yet.
+  // Replaces the devices. Requires that nothing was recorded.
   void settle(const CountedDevice& device) { devices_ = {{&device, no_limit}}; }
 
   // Values of the CPU, if that is one of its devices.
@@ -77,10 +79,10 @@ class RecordingContext {
   // nullptr: none. Not only under the lock.
   [[nodiscard]] const std::shared_ptr<DiskTransferTier>& disk() const { return disk_; }
   [[nodiscard]] const std::shared_ptr<HostTransferTier>& host() const { return host_; }
-  // The tier below one of its devices; nullptr: none. Not only under the lock.
+  // Returns the tier below one of its devices. Null if there is none. Not only under the lock.
   [[nodiscard]] TransferTier* below(DeviceOrdinal) const;
   [[nodiscard]] bool has_tier() const { return disk_ || host_; }
-  // What plans may use, or the values of one device, at present terms.
+  // Returns what plans, or the values of one device, may use, at present costs.
   [[nodiscard]] OfferedTiers tiers(DeviceOrdinal = 0) const;
   // See TransferTier: of all of them. Not under the lock.
   void settle_all_tiers() const;
@@ -89,9 +91,9 @@ class RecordingContext {
   [[nodiscard]] const SmallestBudget& smallest() const { return smallest_; }
   void smallest(SmallestBudget known) { smallest_ = std::move(known); }
 
-  // Whether anything may be evicted at all; if so, what came from outside is held for the recipes.
+  // Returns whether anything may be evicted at all; if so, what came from outside is held for the recipes.
   [[nodiscard]] bool may_evict() const;
-  // From now on, without a budget, too.
+  // Allows evicting without a budget, from now on.
   void allow_evicting() { always_evicts_ = true; }
 
   // ---- policy ----
@@ -99,7 +101,7 @@ class RecordingContext {
   // Not under the lock: it is the user's.
   [[nodiscard]] Choice choose(const PolicyOperator&);
   void label(const at::Tensor& parameter, const std::string& module);
-  // The module whose parameter is among these arguments; nullptr: none.
+  // Returns the module whose parameter is among these arguments. Null if none is.
   [[nodiscard]] const std::string* module_of(c10::ArrayRef<const c10::IValue> arguments) const;
 
   // ---- exactness ----
@@ -109,21 +111,21 @@ class RecordingContext {
   [[nodiscard]] bool verifies_copy(const RecordedValue&) const;
   [[nodiscard]] bool verifies_copies_of_gradients() const;
   void mark_gradients_verified() { gradients_verified_ = true; }
-  // Why this operator is not to be replayed, if a replay found out, or if that is known of accelerators; nullptr: it
-  // may be.
+  // Returns why this operator is not to be replayed, if a replay found out, or if that is known of accelerators. Null
+  // if it may be.
   [[nodiscard]] const char* why_inexact(const OperatorInfo&, Id op, bool on_accelerator) const;
   void mark_inexact(const OperatorInfo&, Id op);
-  // Modules and operators are what they are to that context.
+  // Copies what that context knows about modules and operators.
   void learn_from(const RecordingContext&);
 
-  // What plans did with values like others.
+  // Returns what plans did with similar values.
   [[nodiscard]] EvictionHints& hints() { return hints_; }
 
-  // It is a checkpoint site's: what its regions do is counted by the session whose step is open on the thread, if any.
+  // Marks it as a checkpoint site's: what its regions do is counted by the session whose step is open on the thread.
   void count_for_steps() { of_site_ = true; }
   [[nodiscard]] bool of_site() const { return of_site_; }
   [[nodiscard]] Counters& counters() { return counting().counters_; }
-  // A value is not kept although autograd has saved it.
+  // Counts a value that is not kept although autograd has saved it.
   void evicted_at_once(const c10::StorageImpl&, Bytes);
 
  private:

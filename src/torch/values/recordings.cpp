@@ -10,7 +10,7 @@ Recordings& Recordings::of_process() {
 }
 
 std::uint32_t Recordings::add(Recording& recording, Bindings& bindings) {
-  if (++last_ == 0) ++last_;  // zero is nobody's
+  if (++last_ == 0) ++last_;  // zero is no recording's
   all_.push_back(&recording);
   bindings_.emplace_back(last_, &bindings);
   return last_;

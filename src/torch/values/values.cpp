@@ -5,7 +5,6 @@
 
 #include "torch/memory/arbiter.h"
 #include "torch/memory/meter.h"
-#include "torch/values/dependence.h"
 
 namespace reprise::internal {
 
@@ -14,6 +13,7 @@ Values::Values(RecipeCursor& cursor, const Journal& journal, RecordingContext& c
       journal_(journal),
       context_(context),
       may_evict_(may_evict),
+      provenance_(cursor, pending_),
       victims_(context.devices().size()),
       device_fingerprints_(std::make_shared<DeviceFingerprints>(bindings_, pending_, context.devices())) {
   resize();
@@ -23,6 +23,7 @@ void Values::resize() {
   live_.resize(cursor_.values());
   bindings_.resize(live_.size());
   pending_.resize(live_.size());
+  provenance_.resize(live_.size());
 }
 
 void Values::renumber(std::size_t from, std::size_t to) {
@@ -33,19 +34,10 @@ void Values::renumber(std::size_t from, std::size_t to) {
   live_.resize(to + count);
   bindings_.renumber(from, to);
   pending_.renumber(from, to);
-  needed_known_ = false;
+  provenance_.renumber(from, to);
   for (Id& value : released_) {
     if (value >= static_cast<Id>(from)) value = static_cast<Id>(static_cast<std::size_t>(value) - from + to);
   }
-}
-
-void Values::become(Id value, Availability availability) {
-  TORCH_INTERNAL_ASSERT_DEBUG_ONLY(may_become(live_[value].availability, availability));
-  live_[value].availability = availability;
-}
-
-void Values::use(Id value) {
-  if (live_[value].uses++ == 0) live_[value].first_use = cursor_.next();
 }
 
 // ---- where it is ---------------------------------------------------------------------------------------------------
@@ -64,11 +56,11 @@ void Values::bind(c10::StorageImpl* storage, Id value) {
   if (before != no_value && before != value) unbind(storage, before);
   bindings_.bind(storage, value, cursor_.info(value).maker != no_operator);
   live_[value].made_on = libtorch::current_stream(storage->device());
-  if (live_[value].availability == Availability::not_seen) become(value, Availability::normal);
+  if (provenance_.availability(value) == Availability::not_seen) provenance_.become(value, Availability::normal);
 }
 
 void Values::unbind(c10::StorageImpl* storage, Id value) {
-  if (live_[value].availability != Availability::saved_copy) let_go(value);
+  if (provenance_.availability(value) != Availability::saved_copy) let_go(value);
   bindings_.unbind(storage);
 }
 
@@ -102,31 +94,31 @@ void Values::let_go(Id value) {
 void Values::keep(Id value, c10::Storage storage) {
   let_go(value);
   live_[value].kept = std::move(storage);
-  if (may_evict_ && recomputable(value) && cursor_.choice_of(value) != Choice::keep) kept_lately_.push_back(value);
+  if (may_evict_ && recomputable(value) && cursor_.choice_of(value) != Choice::keep) newly_kept_.push_back(value);
 }
 
 VictimQueue& Values::victims(DeviceOrdinal device) {
-  for (const Id value : kept_lately_) {
+  for (const Id value : newly_kept_) {
     if (!live_[value].kept || !recomputable(value)) continue;
     const RecordedValue& info = cursor_.info(value);
     victims_[info.device].add(
         value, journal_.cost_of(info.maker), info.bytes, live_[value].saved_at,
         context_.hints().priority_of(cursor_.recipes().operators[info.maker].structural_hash.back()));
   }
-  kept_lately_.clear();
+  newly_kept_.clear();
   return victims_[device];
 }
 
 void Values::release(Id value) {
   if (recomputable(value)) let_go(value);
-  if (recomputable(value) || live_[value].kept) drop_copies(value);
+  if (recomputable(value) || live_[value].kept) copies(value).drop();
   if (!cursor_.info(value).must_keep_past_inputs || !live_[value].kept) return;
   if (std::find(released_.begin(), released_.end(), value) == released_.end()) released_.push_back(value);
 }
 
 bool Values::release_outlasting() {
   return std::erase_if(released_, [this](Id value) {
-           if (pending_.any_of(value) || needed(value)) return false;
+           if (pending_.any_of(value) || provenance_.needed(value)) return false;
            let_go(value);
            return true;
          }) != 0;
@@ -144,9 +136,9 @@ void Values::evict(Id value) {
 
 void Values::take_fingerprints(Id value, const c10::Storage& contents) {
   if (!cursor_.in_recipes(value) || !context_.verifies(cursor_.info(value))) return;
-  const bool far = contents.device_type() != c10::DeviceType::CPU;
-  if (far && live_[value].copies.usable_below()) return;  // its copy is verified by the tier
-  if (far) return device_fingerprints_->read_later(contents, live_[value].made_on);
+  const bool on_device = contents.device_type() != c10::DeviceType::CPU;
+  if (on_device && live_[value].copies.usable_below()) return;  // its copy is verified by the tier
+  if (on_device) return device_fingerprints_->read_later(contents, live_[value].made_on);
   const SavedTensor* last = nullptr;
   for (SavedTensor* const saved : pending_.of(value)) {
     if (!saved->fingerprint.empty() || !saved->unmoved()) continue;
@@ -178,9 +170,9 @@ void Values::mark_copy_verified(Id value) {
 
 bool Values::may_put_away(Id value) const {
   const LiveValue& live = live_[value];
-  return may_evict_ && live.kept && live.kept.use_count() == 1 && !live.copies.below() && !live.away &&
-         !recomputable(value) && live.availability != Availability::not_seen &&
-         live.availability < Availability::lost && meter::header_of(*live.kept.unsafeGetStorageImpl());
+  return may_evict_ && live.kept && live.kept.use_count() == 1 && !live.copies.below() && !live.emptied &&
+         !recomputable(value) && provenance_.availability(value) != Availability::not_seen &&
+         provenance_.availability(value) < Availability::lost && meter::header_of(*live.kept.unsafeGetStorageImpl());
 }
 
 void Values::put_away(Id value) {
@@ -202,13 +194,14 @@ bool Values::give_up_origins(DeviceOrdinal device, Bytes factor) {
 
 bool Values::give_up(Id value, Bytes factor) {
   LiveValue& live = live_[value];
-  const bool is_origin = live.availability == Availability::normal || live.availability == Availability::recipe_broken;
-  if (!live.kept || live.uses == 0 || !is_origin || live.away || recomputable(value)) return false;
+  const bool is_origin = provenance_.availability(value) == Availability::normal ||
+                         provenance_.availability(value) == Availability::recipe_broken;
+  if (!live.kept || !provenance_.is_used(value) || !is_origin || live.emptied || recomputable(value)) return false;
   if (live.kept.use_count() > 1 || pending_.any_of(value) || cursor_.info(value).must_keep_past_inputs) return false;
   Descendants gone(cursor_, value);
   std::vector<Id> instead, passed;
   Bytes more = 0;
-  for (Id op = live.first_use; op < cursor_.next(); ++op) {
+  for (Id op = provenance_.first_use(value); op < cursor_.next(); ++op) {
     if (!gone.reach(op)) continue;
     for (const Output& output : cursor_.recipes().outputs_of(op)) {
       if (resident(output.value)) {
@@ -226,59 +219,47 @@ bool Values::give_up(Id value, Bytes factor) {
   for (const Id one : instead) {
     if (!recomputable(one)) continue;
     keep(one, storage_even_if_evicted(one));
-    become(one, Availability::recipe_broken);
+    provenance_.become(one, Availability::recipe_broken);
   }
   for (const Id one : passed) {
-    if (live_[one].availability == Availability::normal) become(one, Availability::lost);
+    if (provenance_.availability(one) == Availability::normal) provenance_.become(one, Availability::lost);
   }
-  become(value, Availability::lost);
+  provenance_.become(value, Availability::lost);
   let_go(value);
-  pending_changed();
+  provenance_.changed();
   return true;
-}
-
-bool Values::needed(Id value) {
-  if (!needed_known_) find_needed();
-  return static_cast<std::size_t>(value) < needed_.size() && needed_[value];
-}
-
-void Values::find_needed() {
-  std::vector<Id> recomputed;
-  for (Id v = 0; v < static_cast<Id>(live_.size()); ++v) {
-    if (pending_.any_of(v) && recomputable(v)) recomputed.push_back(v);
-  }
-  needed_ = with_origins(cursor_, std::move(recomputed), [this](Id value) { return recomputable(value); });
-  needed_known_ = true;
 }
 
 // ---- writes of the program -----------------------------------------------------------------------------------------
 
 bool Values::would_copy(Id value) {
   const LiveValue& live = live_[value];
-  return !recomputable(value) && live.uses > 0 && live.kept && live.availability < Availability::saved_copy &&
-         needed(value);
+  return !recomputable(value) && provenance_.is_used(value) && live.kept &&
+         provenance_.availability(value) < Availability::saved_copy && provenance_.needed(value);
 }
 
 void Values::replace(Id value, c10::Storage copy, std::optional<c10::Stream> made_on) {
   let_go(value);
   live_[value].made_on = made_on;
   live_[value].kept = std::move(copy);
-  become(value, Availability::saved_copy);
+  provenance_.become(value, Availability::saved_copy);
   bindings_.expect_nothing(value);
 }
 
 void Values::lose(Id value, Availability how) {
-  if (recomputable(value) || live_[value].uses == 0 || live_[value].availability >= Availability::saved_copy) return;
-  become(value, how);
+  if (recomputable(value) || !provenance_.is_used(value) || provenance_.availability(value) >= Availability::saved_copy)
+    return;
+  provenance_.become(value, how);
   Descendants descendants(cursor_, value);
   for (Id op = 0; op < cursor_.next(); ++op) {
     if (!descendants.reach(op)) continue;
     for (const Output& output : cursor_.recipes().outputs_of(op)) {
       descendants.add(output.value);
       c10::Storage contents = storage_even_if_evicted(output.value);
-      if (!contents) continue;  // nobody asks for it any more, but others are made of it
+      if (!contents) continue;  // nothing needs it any more, but others are made of it
       live_[output.value].kept = std::move(contents);
-      if (live_[output.value].availability == Availability::normal) become(output.value, Availability::recipe_broken);
+      if (provenance_.availability(output.value) == Availability::normal)
+        provenance_.become(output.value, Availability::recipe_broken);
     }
   }
 }
@@ -286,24 +267,27 @@ void Values::lose(Id value, Availability how) {
 // ---- memory that the program frees ---------------------------------------------------------------------------------
 
 // What backward itself will ask for has to be back by then, with Reprise or without.
-bool Values::would_take(Id value, const Freed& how) {
-  return (how.far || (!how.moved && !how.by_library && !pending_.any_of(value))) && would_copy(value);
+bool Values::would_adopt(Id value, const FreedMemory& how) {
+  return (how.on_device || (!how.moved && !how.by_library && !pending_.any_of(value))) && would_copy(value);
 }
 
-bool Values::freed(Id value, const Freed& how) {
+bool Values::mark_emptied(Id value, const FreedMemory& how) {
   LiveValue& live = live_[value];
   if (recomputable(value)) {
     let_go(value);
     return false;
   }
-  if (would_take(value, how)) {
-    replace(value, how.taken, live.made_on);
+  if (would_adopt(value, how)) {
+    replace(value, how.adopted, live.made_on);
     return false;
   }
-  if (live.uses == 0 || live.availability >= Availability::saved_copy) return false;
-  if (how.far) return lose(value, Availability::lost), false;
-  live.away = Away{how.bytes, {}};
-  if (context_.verifies(cursor_.info(value))) live.away->fingerprint = fingerprint(how.contents, how.bytes);
+  if (!provenance_.is_used(value) || provenance_.availability(value) >= Availability::saved_copy) return false;
+  if (how.on_device) {
+    lose(value, Availability::lost);
+    return false;
+  }
+  live.emptied = Emptied{how.bytes, {}};
+  if (context_.verifies(cursor_.info(value))) live.emptied->fingerprint = fingerprint(how.contents, how.bytes);
   return !how.moved && keep_what_outlasts(value);
 }
 
@@ -312,7 +296,7 @@ bool Values::freed(Id value, const Freed& how) {
 bool Values::keep_what_outlasts(Id value) {
   Descendants descendants(cursor_, value);
   bool more = false;
-  for (Id op = live_[value].first_use; op < cursor_.next(); ++op) {
+  for (Id op = provenance_.first_use(value); op < cursor_.next(); ++op) {
     if (!descendants.reach(op)) continue;
     for (const Output& output : cursor_.recipes().outputs_of(op)) {
       if (!recomputable(output.value)) continue;  // it is kept
@@ -325,17 +309,17 @@ bool Values::keep_what_outlasts(Id value) {
       more = true;
     }
   }
-  if (more) needed_known_ = false;
+  if (more) provenance_.changed();
   return more;
 }
 
 bool Values::has_contents(Id value) {
   LiveValue& live = live_[value];
-  if (!live.away) return true;
-  if (!live.kept || !live.kept.data() || live.kept.nbytes() < live.away->bytes) return false;
-  Fingerprint& expected = live.away->fingerprint;
+  if (!live.emptied) return true;
+  if (!live.kept || !live.kept.data() || live.kept.nbytes() < live.emptied->bytes) return false;
+  Fingerprint& expected = live.emptied->fingerprint;
   if (expected.empty()) return true;
-  if (!differences(expected, fingerprint(live.kept.data(), live.away->bytes)).empty()) return false;
+  if (!differences(expected, fingerprint(live.kept.data(), live.emptied->bytes)).empty()) return false;
   cursor_.mark_verified(value);
   expected.clear();
   return true;
@@ -345,9 +329,9 @@ bool Values::has_contents(Id value) {
 
 void Values::end() {
   for (Id v = 0; v < static_cast<Id>(live_.size()); ++v) {
-    if (pending_.any_of(v) || needed(v)) continue;
+    if (pending_.any_of(v) || provenance_.needed(v)) continue;
     let_go(v);
-    drop_copies(v);
+    copies(v).drop();
   }
 }
 

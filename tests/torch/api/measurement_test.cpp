@@ -163,7 +163,7 @@ std::string refusal(const Session& session, const std::function<void()>& train) 
   return ::testing::AssertionResult(text.find(words) != std::string::npos) << text;
 }
 
-TEST_F(MeasuredStep, NamesTheOperatorThatTellsWhatIsInAFakeTensor) {
+TEST_F(MeasuredStep, NamesTheOperatorThatReadsWhatIsInAFakeTensor) {
   SmallTraining training;
   const auto item = [&] { (void)training.loss(4096).item<float>(); };
   EXPECT_TRUE(has(refusal(session_, item), "operator aten::_local_scalar_dense tells the program"));
@@ -182,7 +182,7 @@ TEST_F(MeasuredStep, MayAskForWhatWasThereBefore) {
   EXPECT_GT(measured.trace.moment_count(), 0);
 }
 
-TEST_F(MeasuredStep, TellsTheErrorsOfTheFunction) {
+TEST_F(MeasuredStep, ReportsTheErrorsOfTheFunction) {
   EXPECT_TRUE(has(refusal(session_, [] { throw std::runtime_error("mine"); }), "mine"));
   EXPECT_TRUE(has(refusal(session_, [] { throw 7; }), "no std::exception"));
   EXPECT_TRUE(has(refusal(session_, [] { std::raise(SIGSEGV); }), "signal 11"));

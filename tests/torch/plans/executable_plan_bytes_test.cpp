@@ -21,8 +21,7 @@ ExecutablePlan some_executable() {
   executable.replays = {{{1, 2}, {3}}, {{}, {}}};
   executable.owned = {1, 0};
   executable.last_drop = {-1, 2};
-  executable.forms.resize(2);
-  executable.other = {{1, 2}, {3, 4}};
+  executable.packings = {{.value = 4, .form = {}}};
   executable.most_other = {{5, 6}, {7, 8}};
   executable.budget = 1000;
   executable.peak = 900;
@@ -58,8 +57,8 @@ TEST(ExecutablePlanBytes, AreReadAsTheyWereWritten) {
   EXPECT_EQ(executable.replays[0].outputs, expected.replays[0].outputs);
   EXPECT_EQ(executable.owned, expected.owned);
   EXPECT_EQ(executable.last_drop, expected.last_drop);
-  EXPECT_EQ(executable.forms, expected.forms);
-  EXPECT_EQ(executable.other[1].within, 4);
+  ASSERT_EQ(executable.packings.size(), 1u);
+  EXPECT_EQ(executable.packings[0].value, 4);
   EXPECT_EQ(executable.most_other[0].between, 5);
   EXPECT_EQ(executable.budget, 1000);
   EXPECT_EQ(executable.peak, 900);

@@ -70,12 +70,12 @@ TEST(LastingPlans, AreFollowedUntilTheNextOneIsThere) {
 
 // What is known of other bytes, without a session: one moment, and a executable that leaves ten bytes of the budget
 // there.
-class OtherBytesOfAPeriod : public ::testing::Test {
+class OtherBytesOfAPass : public ::testing::Test {
  protected:
-  OtherBytesOfAPeriod() {
+  OtherBytesOfAPass() {
     (void)made_.run({made_.outside(8)}, 100);
     pass_ = made_.pass();
-    pass_.other = of(100);
+    pass_.profile.other = of(100);
     auto executable = std::make_shared<ExecutablePlan>();
     executable->budget = 1600;
     executable->added_cost = 1;
@@ -88,46 +88,46 @@ class OtherBytesOfAPeriod : public ::testing::Test {
   RecordedPass pass_;
 };
 
-TEST_F(OtherBytesOfAPeriod, AreTheMostOfTheStepsLately) {
-  pass_.see_other(of(104));
-  pass_.see_other(of(101));
-  EXPECT_EQ(pass_.other[0].between, 104);
-  EXPECT_EQ(pass_.other[0].within, 104);
+TEST_F(OtherBytesOfAPass, AreTheMostOfTheNewestSteps) {
+  pass_.add_other(of(104));
+  pass_.add_other(of(101));
+  EXPECT_EQ(pass_.profile.other[0].between, 104);
+  EXPECT_EQ(pass_.profile.other[0].within, 104);
   EXPECT_EQ(pass_.spare, 6);
   EXPECT_FALSE(pass_.outgrew_plan());
 }
 
-TEST_F(OtherBytesOfAPeriod, OutgrowThePlanWhenTheyAreMoreThanItAllowsFor) {
-  pass_.see_other({{110, 111}});
+TEST_F(OtherBytesOfAPass, OutgrowThePlanWhenTheyAreMoreThanItAllowsFor) {
+  pass_.add_other({{110, 111}});
   EXPECT_TRUE(pass_.outgrew_plan());
   EXPECT_TRUE(pass_.executable) << "it is followed until there is another";
 }
 
-TEST_F(OtherBytesOfAPeriod, ShrinkWhenTheyHaveReallyShrunk) {
-  for (int i = 0; i < 15; ++i) pass_.see_other(of(50));
-  EXPECT_EQ(pass_.other[0].between, 100);
-  pass_.see_other(of(50));
-  EXPECT_EQ(pass_.other[0].between, 50);
+TEST_F(OtherBytesOfAPass, ShrinkWhenTheyHaveReallyShrunk) {
+  for (int i = 0; i < 15; ++i) pass_.add_other(of(50));
+  EXPECT_EQ(pass_.profile.other[0].between, 100);
+  pass_.add_other(of(50));
+  EXPECT_EQ(pass_.profile.other[0].between, 50);
   EXPECT_FALSE(pass_.outgrew_plan()) << "by too little to plan again";
-  for (int i = 0; i < 32; ++i) pass_.see_other(of(0));
+  for (int i = 0; i < 32; ++i) pass_.add_other(of(0));
   EXPECT_EQ(pass_.spare, 110);
   EXPECT_FALSE(pass_.outgrew_plan()) << "exactly a sixteenth of the budget";
 }
 
-TEST_F(OtherBytesOfAPeriod, ThatShrankByMuchWantAnotherPlan) {
-  pass_.other = of(900);
+TEST_F(OtherBytesOfAPass, ThatShrankByMuchWantAnotherPlan) {
+  pass_.profile.other = of(900);
   auto executable = std::make_shared<ExecutablePlan>(*pass_.executable);
   executable->most_other = of(900);
   pass_.use(std::move(executable), {});
-  for (int i = 0; i < 31; ++i) pass_.see_other(of(i == 0 ? 900 : 500));
+  for (int i = 0; i < 31; ++i) pass_.add_other(of(i == 0 ? 900 : 500));
   EXPECT_FALSE(pass_.outgrew_plan());
-  pass_.see_other(of(500));
+  pass_.add_other(of(500));
   EXPECT_TRUE(pass_.outgrew_plan());
 }
 
-TEST_F(OtherBytesOfAPeriod, OfAStepThatWasNotMeasuredDoNotCount) {
-  pass_.see_other({});
-  EXPECT_EQ(pass_.other[0].between, 100);
+TEST_F(OtherBytesOfAPass, OfAStepThatWasNotMeasuredDoNotCount) {
+  pass_.add_other({});
+  EXPECT_EQ(pass_.profile.other[0].between, 100);
 }
 
 // ---- programs that settle late ----

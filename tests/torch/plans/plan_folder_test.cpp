@@ -59,7 +59,7 @@ TEST_F(PlanFolder, HasFilesForThisUserOnly) {
   }
 }
 
-TEST_F(PlanFolder, WritesNothingThroughLinksThatSomebodyElseHasPutThere) {
+TEST_F(PlanFolder, WritesNothingThroughLinksThatAnotherUserHasPutThere) {
   const fs::path precious = elsewhere_.write("precious", "text");
   write();
   for (const fs::path& file : files()) {

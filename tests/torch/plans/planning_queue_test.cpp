@@ -37,7 +37,7 @@ class PlanningQueue : public ::testing::Test {
   PlanningQueue() { Planning::of_process().prepare(); }
 };
 
-TEST_F(PlanningQueue, JobsRunInTheirOrderAndThoseThatNobodyWantsAnyMoreAreDropped) {
+TEST_F(PlanningQueue, JobsRunInTheirOrderAndThoseThatAreNotWantedAnyMoreAreDropped) {
   std::string log;
   for (const char* name : {"one", "two", "three"}) {
     auto job = std::make_shared<Job>(log, name);

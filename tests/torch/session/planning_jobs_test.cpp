@@ -57,14 +57,14 @@ TEST_F(Jobs, MakeAPlanAndLearnFromIt) {
   EXPECT_FALSE(context_->hints().all().empty());
 }
 
-TEST_F(Jobs, LeaveAPeriodThePlanItHasIfTheyFindNoOther) {
+TEST_F(Jobs, LeaveAPassThePlanItHasIfTheyFindNoOther) {
   const auto pass = chain();
   ask_for(pass, 4 * of_value);
   const auto executable = pass->executable;
   ASSERT_TRUE(executable);
-  std::vector<OtherBytes> more = pass->other;
+  std::vector<OtherBytes> more = pass->profile.other;
   for (OtherBytes& other : more) other = {10 * of_value, 10 * of_value};
-  pass->see_other(more);
+  pass->add_other(more);
   ASSERT_TRUE(pass->outgrew_plan());
   ask_for(pass, 4 * of_value);
   EXPECT_TRUE(pass->infeasible);
@@ -90,7 +90,7 @@ TEST(RecordedPassCache, FindARelativeWithAPlanWhoseSizesMayDiffer) {
   one->plan = Plan();
   EXPECT_EQ(known.find_similar(*other), one);
   EXPECT_EQ(known.find_similar(*one), nullptr) << "nobody is his own relative";
-  one->seen.moments.back().name = 1;
+  one->profile.moments.back().name = 1;
   EXPECT_EQ(known.find_similar(*other), nullptr);
 }
 

@@ -206,7 +206,7 @@ TEST(SessionPlan, IsNotMadeIfThereIsNoTimeForIt) {
   EXPECT_EQ(session.summary().plans, 0);
 }
 
-TEST(SessionPlan, IsGivenUpIfTheSessionIsGoneSoThatTheNextOneGetsIts) {
+TEST(SessionPlan, IsCancelledIfTheSessionIsGoneSoThatTheNextOneGetsIts) {
   SmallTraining training(60);  // too many layers to find the best plan at once
   const auto start = std::chrono::steady_clock::now();
   {

@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "torch/evict/saved_values.h"
 #include "torch/memory/arbiter.h"
 #include "torch/plans/made_pass.h"
 #include "torch/values/recording.h"
@@ -49,7 +50,7 @@ std::shared_ptr<RecordedPass> planned(int met, ExecutablePlan::Step::Kind what) 
   return pass;
 }
 
-TEST(Recording, IsAtEaseUnderAPlanThatAsksForNothingAndFollowsItNowAndThen) {
+TEST(Recording, IsUnmonitoredUnderAPlanThatEvictsNothingAndFollowsItNowAndThen) {
   using Kind = ExecutablePlan::Step::Kind;
   const Arbiter lock;
   const auto context = std::make_shared<RecordingContext>(SessionOptions());
@@ -76,7 +77,7 @@ class ValuesTest : public ::testing::Test {
     context->allow_evicting();
     recording = std::make_shared<Recording>(context, two());
     recording->adopt_from_outside(outside, x);
-    values().use(outside);
+    values().provenance().use(outside);
     values().bind(libtorch::storage_of(y), made);
     recording->cursor().advance();
   }
@@ -129,15 +130,15 @@ TEST_F(ValuesTest, FromOutsideAreKeptAndOthersAreNot) {
 
 TEST_F(ValuesTest, ThatAreSavedAreKeptUntilTheyAreEvicted) {
   SavedTensor tensor = saved(y);
-  recording->attach(tensor, made, libtorch::storage_of(y));
+  attach(*recording, tensor, made, libtorch::storage_of(y));
   y = at::Tensor();
   EXPECT_TRUE(values().resident(made));
-  EXPECT_TRUE(values().needed(outside));
+  EXPECT_TRUE(values().provenance().needed(outside));
   EXPECT_TRUE(tensor.fingerprint.empty());
   values().evict(made);
   EXPECT_FALSE(values().kept(made));
   EXPECT_FALSE(tensor.fingerprint.empty());
-  recording->detach(tensor);
+  detach(*recording, tensor);
   EXPECT_TRUE(values().pending().is_over());
 }
 
@@ -146,49 +147,49 @@ TEST_F(ValuesTest, ThatArePackedComeBackAsTheyWere) {
   const auto form = form_of_contents(*libtorch::storage_of(y), at::kFloat);
   ASSERT_TRUE(form);
   EXPECT_TRUE(values().pack(made, *form));
-  EXPECT_LT(values().packed(made)->bytes(), values().bytes(made));
-  const c10::Storage back = values().packed(made)->contents();
+  EXPECT_LT(values().copies(made).packed()->bytes(), values().bytes(made));
+  const c10::Storage back = values().copies(made).packed()->contents();
   ASSERT_EQ(back.nbytes(), y.storage().nbytes());
   EXPECT_EQ(std::memcmp(back.data(), y.storage().data(), back.nbytes()), 0);
   values().release(made);
-  EXPECT_FALSE(values().packed(made));
+  EXPECT_FALSE(values().copies(made).packed());
 }
 
 TEST_F(ValuesTest, AreCopiedBeforeTheProgramOverwritesWhatARecipeNeeds) {
   SavedTensor tensor = saved(y);
-  recording->attach(tensor, made, libtorch::storage_of(y));
+  attach(*recording, tensor, made, libtorch::storage_of(y));
   EXPECT_TRUE(values().would_copy(outside));
   values().replace(outside, x.clone().storage());
-  EXPECT_EQ(values().availability(outside), saved_copy);
+  EXPECT_EQ(values().provenance().availability(outside), saved_copy);
   EXPECT_FALSE(values().would_copy(outside));
   values().unbind(libtorch::storage_of(x), outside);
   EXPECT_TRUE(values().kept(outside));
   values().lose(outside, lost);
-  EXPECT_EQ(values().availability(outside), saved_copy);
-  recording->detach(tensor);
+  EXPECT_EQ(values().provenance().availability(outside), saved_copy);
+  detach(*recording, tensor);
 }
 
-TEST_F(ValuesTest, AreNotCopiedIfNobodyWaitsForWhatIsMadeOfThem) {
+TEST_F(ValuesTest, AreNotCopiedIfNothingThatIsMadeOfThemIsSaved) {
   EXPECT_FALSE(values().would_copy(outside));
 }
 
 TEST_F(ValuesTest, MadeOfALostOneAreKeptIfTheyAreThere) {
   values().lose(outside, lost_no_room);
-  EXPECT_EQ(values().availability(outside), lost_no_room);
-  EXPECT_EQ(values().availability(made), recipe_broken);
+  EXPECT_EQ(values().provenance().availability(outside), lost_no_room);
+  EXPECT_EQ(values().provenance().availability(made), recipe_broken);
   EXPECT_TRUE(values().kept(made));
   EXPECT_FALSE(values().recomputable(made));
   values().lose(outside, lost);
-  EXPECT_EQ(values().availability(outside), lost_no_room);
+  EXPECT_EQ(values().provenance().availability(outside), lost_no_room);
 }
 
 TEST_F(ValuesTest, WrittenByOthersTakeTheirSavedTensorsAlongIfNoCounterSawIt) {
   SavedTensor tensor = saved(y);  // without a version: nobody sees writes
-  recording->attach(tensor, made, libtorch::storage_of(y));
-  recording->after_write(libtorch::storage_of(y), libtorch::Version());
+  attach(*recording, tensor, made, libtorch::storage_of(y));
+  after_write(*recording, libtorch::storage_of(y), libtorch::Version());
   EXPECT_NE(tensor.value, made);
   EXPECT_EQ(values().bindings().find(libtorch::storage_of(y)), tensor.value);
-  recording->detach(tensor);
+  detach(*recording, tensor);
 }
 
 // ---- memory that the program frees ----
@@ -197,12 +198,12 @@ void resize(const at::Tensor& tensor, std::size_t bytes) {
   at::native::resize_bytes_cpu(libtorch::storage_of(tensor), bytes);
 }
 
-TEST_F(ValuesTest, FreedByTheProgramAreAwayUntilTheSameContentsAreBack) {
+TEST_F(ValuesTest, FreedByTheProgramAreEmptiedUntilTheSameContentsAreBack) {
   SavedTensor tensor = saved(x);  // backward asks for it: so it will be back
-  recording->attach(tensor, outside, libtorch::storage_of(x));
+  attach(*recording, tensor, outside, libtorch::storage_of(x));
   EXPECT_TRUE(values().has_contents(outside));
   resize(x, 0);
-  EXPECT_TRUE(values().is_away(outside));
+  EXPECT_TRUE(values().is_emptied(outside));
   EXPECT_FALSE(values().has_contents(outside));
   EXPECT_EQ(values().bindings().find(libtorch::storage_of(x)), no_value);
   resize(x, 4096);
@@ -212,12 +213,12 @@ TEST_F(ValuesTest, FreedByTheProgramAreAwayUntilTheSameContentsAreBack) {
   EXPECT_TRUE(values().has_contents(outside));
   resize(x, 0);
   EXPECT_FALSE(values().has_contents(outside));
-  recording->detach(tensor);
+  detach(*recording, tensor);
 }
 
-TEST_F(ValuesTest, ThatTheProgramHasOutlastWhatIsAway) {
+TEST_F(ValuesTest, ThatTheProgramHasAreKeptPastWhatIsEmptied) {
   SavedTensor tensor = saved(x);
-  recording->attach(tensor, outside, libtorch::storage_of(x));
+  attach(*recording, tensor, outside, libtorch::storage_of(x));
   resize(x, 0);
   EXPECT_TRUE(recording->cursor().info(made).must_keep_past_inputs);
   EXPECT_FALSE(values().recomputable(made));
@@ -227,29 +228,29 @@ TEST_F(ValuesTest, ThatTheProgramHasOutlastWhatIsAway) {
   values().release(made);
   EXPECT_TRUE(values().release_outlasting());
   EXPECT_FALSE(values().kept(made));
-  recording->detach(tensor);
+  detach(*recording, tensor);
 }
 
-TEST_F(ValuesTest, ThatTheProgramHasNoLongerAreRecomputedWhenWhatIsAwayIsBack) {
+TEST_F(ValuesTest, ThatTheProgramHasNoLongerAreRecomputedWhenWhatWasEmptiedIsBack) {
   SavedTensor tensor = saved(x);
-  recording->attach(tensor, outside, libtorch::storage_of(x));
+  attach(*recording, tensor, outside, libtorch::storage_of(x));
   y = at::Tensor();
   resize(x, 0);
   EXPECT_TRUE(values().recomputable(made));
   EXPECT_FALSE(recording->cursor().info(made).must_keep_past_inputs);
-  recording->detach(tensor);
+  detach(*recording, tensor);
 }
 
-TEST_F(ValuesTest, FreedForGoodAreTakenIfARecipeNeedsThem) {
+TEST_F(ValuesTest, FreedForGoodAreAdoptedIfARecipeNeedsThem) {
   SavedTensor tensor = saved(y);
-  recording->attach(tensor, made, libtorch::storage_of(y));
+  attach(*recording, tensor, made, libtorch::storage_of(y));
   const Bytes live = meter::live();
   resize(x, 0);
   EXPECT_EQ(meter::live(), live);
-  EXPECT_EQ(values().availability(outside), saved_copy);
+  EXPECT_EQ(values().provenance().availability(outside), saved_copy);
   EXPECT_EQ(values().kept(outside).nbytes(), 4096u);
   EXPECT_EQ(static_cast<const float*>(values().kept(outside).data())[1023], 1);
-  recording->detach(tensor);
+  detach(*recording, tensor);
 }
 
 TEST_F(ValuesTest, MovedElsewhereAreThereIfTheirContentsWereTakenAlong) {
@@ -262,13 +263,13 @@ TEST_F(ValuesTest, MovedElsewhereAreThereIfTheirContentsWereTakenAlong) {
 
 TEST_F(ValuesTest, AreNumberedAnewWhenTheirRecipesAreLeft) {
   const at::Tensor z = at::zeros({16});
-  const Id later = recording->look_up(z);
+  const Id later = look_up(*recording, z);
   SavedTensor tensor = saved(z);
-  recording->attach(tensor, later, libtorch::storage_of(z));
+  attach(*recording, tensor, later, libtorch::storage_of(z));
   values().renumber(2, 1);  // as if the recipes had lost their last value
   EXPECT_EQ(tensor.value, later - 1);
   EXPECT_EQ(values().bindings().find(libtorch::storage_of(z)), later - 1);
-  recording->detach(tensor);
+  detach(*recording, tensor);
 }
 
 }  // namespace
