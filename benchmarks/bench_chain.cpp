@@ -113,7 +113,7 @@ void measure_calls(const Settings& settings, nlohmann::json& json) {
 
 using Numbers = std::vector<float>;
 
-// The schedule for memory and disk, with all that is for the disk on disk, or in memory, too.
+// The schedule for memory and disk, with all that is for the disk on disk, or in memory as well.
 class OneOrTheOther : public Schedule {
  public:
   OneOrTheOther(ChainSteps steps, bool disk) : steps_(std::move(steps)), disk_(disk) {

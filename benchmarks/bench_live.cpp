@@ -66,7 +66,7 @@ std::optional<LiveSettings> parse(int argc, char** argv, int& status) {
   app.add_option("--steps", s.steps, "timed as one; 0: as many as take a tenth of a second")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--run", s.run,
-                 "so many steps as in a training, without waiting for plans; default for a model whose steps\n"
+                 "runs N steps as in a training, without waiting for plans; default for a model whose steps\n"
                  "differ: 200")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--planning-share", s.session.planning_share,
@@ -101,7 +101,7 @@ std::optional<LiveSettings> parse(int argc, char** argv, int& status) {
   return s;
 }
 
-void tell(const LiveSettings& settings, const LiveReport& known, const BudgetError& error) {
+void print_failure(const LiveSettings& settings, const LiveReport& known, const BudgetError& error) {
   std::cerr << "[bench live] the budget of " << known.budget << " bytes above the level of " << known.level
             << " cannot be kept: " << error.what() << '\n';
   if (!settings.json) return;
@@ -169,7 +169,7 @@ int live(int argc, char** argv) {
     measure(*settings, report);
   } catch (const BudgetError& error) {
     if (settings->run > 0) std::tie(report.level, report.plain_peak, report.budget) = run.ground();
-    tell(*settings, report, error);
+    print_failure(*settings, report, error);
     return 3;
   }
   write(*settings, report);

@@ -31,7 +31,7 @@ struct LiveSettings {
   int steps = 0;         // one after the other in what is timed as one; 0: as many as take a tenth of a second
   SessionOptions session;
 
-  int run = 0;  // so many steps as in a training, instead of repetitions; 0: not
+  int run = 0;  // the number of steps, as in a training, instead of repetitions; 0: not
 
   bool smallest = false;
   bool json = false;

@@ -181,7 +181,7 @@ class Comparison {
     Session session = sides_.session(options, std::max(budget, sides_.plain_peak()));
     sides_.reprise(session);
     session.budget(sides_.level() + budget);
-    sides_.settle(session, settings_.planning_time);
+    sides_.warm_up(session, settings_.planning_time);
     return session;
   }
 

@@ -32,7 +32,7 @@ import platform
 import sys
 import time
 
-# What is printed by anybody must not get between the answers.
+# What else is printed must not get between the answers.
 ANSWERS = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 

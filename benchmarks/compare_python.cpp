@@ -71,7 +71,7 @@ class PythonPeers::Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // The answer to one line; empty: there is nobody.
+  // Returns the answer to one line. Empty if no process answers.
   std::string ask(const std::string& line) {
     if (process_ == 0 || std::fprintf(to_, "%s\n", line.c_str()) < 0 || std::fflush(to_) != 0) return "";
     std::string answer;

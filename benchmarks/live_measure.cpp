@@ -60,7 +60,7 @@ std::optional<Session> without_disk(Sides& sides, const LiveSettings& settings, 
   SessionOptions options = settings.session;
   options.disk = {};
   Session session = sides.session(options, report.budget);
-  report.every_step.add(sides.settle(session, options.planning_time));
+  report.every_step.add(sides.warm_up(session, options.planning_time));
   report.without_disk.emplace();
   return session;
 } catch (const BudgetError& error) {
@@ -121,7 +121,7 @@ void measure(const LiveSettings& settings, LiveReport& report) {
   std::cerr << settings.model << ": plain peak " << report.plain_peak << " bytes above a level of " << report.level
             << ", budget " << report.budget << '\n';
   Session session = first_steps(sides, settings, report);
-  report.every_step.add(sides.settle(session, settings.session.planning_time));
+  report.every_step.add(sides.warm_up(session, settings.session.planning_time));
   repeat(sides, settings, session, without_disk(sides, settings, report), report);
   report.level_growth = sides.level_growth();
   report.planning_seconds = sides.planning_seconds();

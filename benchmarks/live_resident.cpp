@@ -22,7 +22,7 @@ Bytes status_bytes(const std::string& key) {
   return 0;
 }
 
-// The system's high-water mark begins anew. Where that is not allowed, making the model counts, too.
+// The system's high-water mark begins anew. Where that is not allowed, making the model counts as well.
 void evict_high_water() {
   std::ofstream("/proc/self/clear_refs") << "5";
 }

@@ -1,4 +1,4 @@
-// Steps as they come in a training: nobody waits for plans, and models whose steps differ do.
+// Runs steps as training does: without waiting for plans, except for models whose steps differ.
 #include <time.h>
 
 #include <algorithm>

@@ -20,8 +20,8 @@ using tools::Tensors;
 
 // Which blocks of a model are in regions that are run again in backward.
 struct Regions {
-  std::int64_t every = 0;                                          // so many make one; 0: no regions
-  std::int64_t blocks = std::numeric_limits<std::int64_t>::max();  // only the first so many are in regions
+  std::int64_t every = 0;                                          // blocks in one region; 0: no regions
+  std::int64_t blocks = std::numeric_limits<std::int64_t>::max();  // the number of first blocks that are in regions
   [[nodiscard]] bool none() const { return every == 0 || blocks == 0; }
 };
 

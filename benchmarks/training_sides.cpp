@@ -65,7 +65,7 @@ Session Sides::session(SessionOptions options, Bytes budget) const {
   return Session(options);
 }
 
-Sample Sides::settle(Session& session, std::chrono::milliseconds planning_time) {
+Sample Sides::warm_up(Session& session, std::chrono::milliseconds planning_time) {
   constexpr int least = 4, most = 12;
   const bool plans = planning_time.count() > 0;
   Sample sample;

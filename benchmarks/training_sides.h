@@ -25,19 +25,18 @@ class Sides {
   [[nodiscard]] Bytes level_growth() const { return level_growth_; }            // of any step since
   [[nodiscard]] double planning_seconds() const { return waiting_for_plans_; }  // by the wall clock, of all sessions
 
-  // So many steps, one after the other. Plain ones throw Error if they differ from each other: then no comparison means
-  // anything. Those of Reprise throw BudgetError, and wait for plans before and after: the planner's thread must not
-  // work in a timed step.
+  // This many steps, one after the other. Plain ones throw Error if they differ from each other: then no comparison
+  // means anything. Those of Reprise throw BudgetError, and wait for plans before and after: the planner's thread must
+  // not work in a timed step.
   Sample plain(int steps = 1);
   Sample rerun(const Regions&, int steps = 1);
   Sample reprise(Session&, int steps = 1);
 
-  // A session with these options and so many bytes above the level.
+  // Returns a session with these options and a budget of `budget` above the level.
   [[nodiscard]] Session session(SessionOptions, Bytes budget) const;
 
-  // Steps until costs are what they are without cold caches, and a plan is followed or has had time enough to be.
-  // Throws BudgetError.
-  Sample settle(Session&, std::chrono::milliseconds planning_time);
+  // Runs steps until caches are warm, and a plan is followed or has had enough time. Throws BudgetError.
+  Sample warm_up(Session&, std::chrono::milliseconds planning_time);
 
   // With an optimizer: all sides go on from where the last step ended, which has to be a plain one.
   void advance();
@@ -58,7 +57,7 @@ using TakeSample = std::function<std::optional<Sample>()>;
 // Measures sides against the plain samples before and after them.
 class Round {
  public:
-  // So many sides stand between two plain samples, and are compared with the mean of these.
+  // This many sides stand between two plain samples, and are compared with the mean of these.
   Round(TakeSample plain, std::size_t between, Plain& result)
       : plain_(std::move(plain)), between_(between), result_(result) {}
 

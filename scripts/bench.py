@@ -17,7 +17,7 @@ TRAINING = ("live", "compare")  # one program, as in benchmarks/CMakeLists.txt
 
 
 def listed() -> str:
-    """Each with the first line of its opening comment."""
+    """Returns a line for each, with the first line of its opening comment."""
     return "\n".join(f"  {name:16} " + re.sub(r'^(// *|""")', "", path.read_text().partition("\n")[0]) for name, path in BENCHMARKS.items())
 
 

@@ -4,8 +4,7 @@
     benchmarks_page.py [JSON] [--output PAGE]
 
 JSON is docs/benchmarks.json if not given, and the page has the same name with .md; its picture, for which matplotlib is
-needed, gets the name of the page with .svg. If there is a zoo.json beside JSON, of `./bench zoo`, the page has that, too,
-and so it is with a live.json, of `scripts/live_page.py --measure`.
+needed, gets the name of the page with .svg. If there is a zoo.json beside JSON, of `./bench zoo`, the page has that as well, and likewise a live.json, of `scripts/live_page.py --measure`.
 Prints the claims of the page and how they hold.
 
 Exit codes: 0 done; 1 Reprise broke a promise (bits differ, or a peak passed its budget); 2 there are no measurements,
@@ -344,7 +343,7 @@ def of_rival(shape, size, colour):
     return {"marker": shape, "markersize": size, "color": colour, "markeredgecolor": "white", "linestyle": ""}
 
 
-# Colours that people with any kind of colour vision can tell apart (Okabe and Ito); shapes say the same.
+# Colours that people with any kind of colour vision can distinguish (Okabe and Ito); shapes say the same.
 KINDS = {
     "re-running in C++": of_rival("s", 8, "#D55E00"),
     "PyTorch's checkpoint": of_rival("o", 9, "#009E73"),

@@ -13,7 +13,7 @@ from needs import BUILD, PYTHON_HOME, ROOT, Failure, LibTorch, say
 JOBS = os.environ.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", str(len(os.sched_getaffinity(0))))
 if "CMAKE_GENERATOR" not in os.environ and shutil.which("ninja"):
     os.environ["CMAKE_GENERATOR"] = "Ninja"
-# What ccache knows from one checkout is good for another one in another folder.
+# What ccache has from one checkout is valid for another one in another folder.
 os.environ.setdefault("CCACHE_BASEDIR", str(ROOT))
 os.environ.setdefault("CCACHE_NOHASHDIR", "1")
 
@@ -124,7 +124,7 @@ def install_wheel(torch: LibTorch) -> None:
 
 
 def make_python_ready() -> Path:
-    """The interpreter with the Python package installed, for ./run and ./bench."""
+    """Returns the interpreter with the Python package installed, for ./run and ./bench."""
     with needs.one_at_a_time():
         torch = needs.torch()
         if not torch or not needs.has_python_home(torch, companions=True):

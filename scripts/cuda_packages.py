@@ -14,7 +14,7 @@ NAMES = {"cudart": ("cuda-runtime", "cudart"), "nvToolsExt": ("nvtx",), "cuspars
 
 
 def needed(requirements, libraries):
-    """Those of the requirements, as in torch's metadata, that have the libraries."""
+    """Returns those of the requirements, as in torch's metadata, that have the libraries."""
     names = [re.sub(r"^lib|\.so.*$", "", library) for library in libraries]
     wanted = [NAMES.get(name, (name.lower(),)) for name in names]
     for requirement in requirements:

@@ -91,7 +91,7 @@ wrong, and nothing grows without a bound.
 - **fork()** may come at any time, also while other threads train, plan or write to disk. The child
   may exit, train and plan, in sessions of its own and in copies of its parent's. A step that is
   open on the thread that forks goes on in both processes; steps of other threads are not open in
-  the child. A store is copied, too: the child reads what was in memory, and what is on disk as long
+  the child. A store is copied as well: the child reads what was in memory, and what is on disk as long
   as its parent keeps it; it never changes or removes a file of its parent's. What LibTorch and
   OpenMP cannot do after a fork (more than one thread inside of an operator, a generator that
   another thread held), they cannot do here either. A child that was forked in the middle of a solve
@@ -113,7 +113,7 @@ REMAINS = """\
   uninitialized memory (`linalg_lstsq`; plain LibTorch does not give the same bits twice there) are
   never replayed: their results are kept. Those of LibTorch are in a table,
   `src/torch/recipes/uninitialized.cpp`; others are found when a replayed value differs.
-- If an input of an evicted value is written while nobody records, recomputing the value is a
+- If an input of an evicted value is written while nothing is recorded, recomputing the value is a
   `ChangedInputError` that names the operator and the argument. Plain LibTorch would accept the
   write.
 - Hooks that are set by hand on a single saved tensor are refused inside a step, as LibTorch does
@@ -122,7 +122,7 @@ REMAINS = """\
   contains the text. In Python it is a `BudgetError` again when the step ends.
 - With a disk, or with memory of the host below an accelerator, the gradient of a parameter may wait
   there until backward is over. Code that runs inside of backward finds no `grad` there then, as if
-  backward had not come so far; a hook that is told when it is complete keeps it where it is.
+  backward had not come so far; a hook that runs when the gradient is complete keeps it in `grad`.
 - If another library has put its CPU allocator in front of Reprise's, only sessions without a budget
   work.
 - The default type of numbers belongs to the whole process. An operator on whole numbers alone, or

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What nobody could see without a GPU, in about ten minutes: whether training inside a budget is the plain training,
+"""Checks what needs a GPU, in about ten minutes: whether training inside a budget is the plain training,
 bit for bit, also with memory of the host below it; whether its peaks keep the budget; how long steps take beside plain
 ones and beside torch's checkpoint().
 
-    pip install 'torch==2.13.*'                   # one that is built for CUDA, as PyPI has it
+    pip install 'torch==2.13.*'                   # one that is built for CUDA, as on PyPI
     pip install nvidia-cuda-crt                   # headers that torch does not bring, where CUDA itself is not installed
     pip install .                                 # Reprise, for that
     python3 scripts/gpu_check.py                  # writes gpu-check.json
@@ -48,7 +48,7 @@ MIB = 1 << 20
 
 
 class Device:
-    """What differs between an accelerator and the CPU, where the script can be tried, too."""
+    """What differs between an accelerator and the CPU, where the script can be tried as well."""
 
     def __init__(self, name):
         self.name = torch.device(name)
@@ -172,7 +172,7 @@ class Training:
 
 
 def in_budget(training, device, plain, budget, fraction=False, host=None):
-    """A run of Reprise's; with `host`, so many bytes of the host's memory are below the device."""
+    """A run of Reprise's; `host` is the number of bytes of host memory below the device."""
     answer = {"budget": budget, "share": round(budget / plain["allocated"], 3), "fraction": fraction, "host": host}
     try:
         session = reprise.Session(budget=budget, device=str(device.name), host=host)
@@ -248,7 +248,7 @@ def row(model, what, run, verdict):
     print(f"{model:13} {what:24} {peaks[0]} {peaks[1]} {when}  {verdict}", flush=True)
 
 
-def tell(answer):
+def print_answer(answer):
     """Prints the rows of a model; returns what did not hold."""
     failures, name = [], answer["model"]
     row(name, "plain", answer["plain"] | {"time": 1.0}, "" if answer["repeats"] else "two plain runs differ")
@@ -305,7 +305,7 @@ def main():
     for name in options.models.split(","):
         answer = examine(device, name, options)
         result["models"].append(answer)
-        failures += tell(answer)
+        failures += print_answer(answer)
     if device.is_cuda:
         result["graph_in_a_step"] = graph_in_a_step(device)
         if not result["graph_in_a_step"]["works"]:

@@ -124,7 +124,7 @@ PYTHON_COMPANIONS = ["transformers==5.22.2", "accelerate==1.15.0", "lightning==2
 
 
 class Failure(Exception):
-    """The script cannot go on: the sentence says why."""
+    """Raised when the script cannot go on; the sentence says why."""
 
 
 def say(text: str) -> None:
@@ -157,7 +157,7 @@ def apt_get(*arguments: str) -> bool:
 
 
 def install_debian(*used_by: str) -> None:
-    """Installs the missing packages of the table. Fails, with the command to type, if an indispensable one cannot be had."""
+    """Installs the missing packages of the table. Fails, with the command to type, if a required one cannot be installed."""
     missing = [row for row in DEBIAN if row.used_by in used_by and not row.found()]
     is_refused = install_choice() == "no"
     can_install = os.geteuid() == 0 and shutil.which("apt-get") is not None and not is_refused
@@ -203,7 +203,7 @@ def pip_install(environment: Path, log, *arguments: str, seconds: float | None =
 
 
 def locked(group: str) -> list[str]:
-    """What pip is to install for a group: exactly the packages of its file, and of each one of the files whose hashes it has."""
+    """Returns what pip is to install for a group: exactly the packages of its file, each one of the files whose hashes it has."""
     file = REQUIREMENTS / f"{group}.txt"
     if install_choice() == "yes":
         return ["--no-deps", "--require-hashes", "--requirement", str(file)]
@@ -234,7 +234,7 @@ def attempt(name: str, announcement: str, install: Callable) -> bool:
 
 
 def installed(package: str, path: str) -> Path | None:
-    """A file of the version that the table names, in .venv."""
+    """Returns a file of the version that the table names, in .venv."""
     version = PYPI[package].version
     for site in VENV.glob("lib/python3*/site-packages"):
         if (site / f"{package.replace('-', '_')}-{version}.dist-info").exists() and (site / path).exists():
@@ -256,7 +256,7 @@ def install_pypi(package: str) -> bool:
 
 
 def highs() -> Path | None:
-    """libhighs.so, installed if it is missing. None: it cannot be had, or REPRISE_HIGHS names one at run time."""
+    """Returns libhighs.so, installed if it is missing. None if it cannot be installed, or REPRISE_HIGHS names one at run time."""
     def find():
         return installed("highsbox", "highsbox/highs_dist/lib/libhighs.so")
     if os.environ.get("REPRISE_HIGHS"):
@@ -269,7 +269,7 @@ def has_matplotlib() -> bool:
 
 
 def tool(name: str) -> str | None:
-    """clang-format or clang-tidy, of the machine or installed, with the major version that the table names."""
+    """Returns clang-format or clang-tidy, of the machine or installed, with the major version that the table names."""
     major = PYPI[name].version.split(".")[0]
 
     def find():
@@ -299,7 +299,7 @@ class LibTorch(NamedTuple):
         return "unknown"
 
     def missing_libraries(self) -> list[str]:
-        """What libtorch_cpu.so needs and the loader does not find."""
+        """Returns what libtorch_cpu.so needs and the loader does not find."""
         shown = subprocess.run(["ldd", self.folder / "lib/libtorch_cpu.so"], capture_output=True, text=True).stdout
         return re.findall(r"^\s*(\S+) => not found", shown, re.MULTILINE)
 
@@ -315,7 +315,7 @@ def find_torch() -> LibTorch | None:
 
 
 def torch() -> LibTorch | None:
-    """The LibTorch to build with, installed if there is none. None: it cannot be had, and everything else works without."""
+    """Returns the LibTorch to build with, installed if there is none. None if it cannot be installed; everything else works without."""
     found = find_torch()
     wanted = PYPI["torch"].version
     if found:
@@ -333,7 +333,7 @@ def torch() -> LibTorch | None:
 
 
 def chosen_torch(choice: str, seconds: float | None = None) -> LibTorch:
-    """The LibTorch of a folder, or of a version, which is installed into an environment of its own with nothing but the library."""
+    """Returns the LibTorch of a folder, or of a version, which is installed into an environment of its own with nothing else."""
     if (Path(choice) / TORCH_PACKAGE).exists():
         return LibTorch(Path(choice).resolve())
     if not re.fullmatch(r"\d+(\.\d+)+", choice):
@@ -367,7 +367,7 @@ def chosen_torch(choice: str, seconds: float | None = None) -> LibTorch:
 
 
 def has_python_home(found: LibTorch, companions: bool) -> bool:
-    """Whether PYTHON_HOME is there, after making it: an environment that sees this torch. False: a package cannot be had."""
+    """Makes PYTHON_HOME, an environment that sees this torch. Returns False if a package cannot be installed."""
     stamp = PYTHON_HOME / "packages"
     wanted = f"{found.folder} {' '.join(PYTHON_PACKAGES)}"
     with_companions = f"{wanted} {' '.join(PYTHON_COMPANIONS)}"

@@ -39,11 +39,11 @@ TIMES = BUILD / "times.json"  # of parts, the last time
 
 
 class Skip(Exception):
-    """A part is left out: the sentence says what is not tested, and why."""
+    """Raised when a part is left out; the sentence says what is not tested, and why."""
 
 
 class Run(NamedTuple):
-    """What this call of ./test is about."""
+    """The arguments of this call of ./test."""
 
     all: bool
     regex: str
@@ -72,7 +72,7 @@ class Part(NamedTuple):
 
 
 def ctest(part: str, folder: str, run: Run, *selection: str) -> None:
-    """Runs tests of build/FOLDER. What fails is run once more, alone: the summary names what passes then as unstable."""
+    """Runs tests of build/FOLDER. Runs a test that fails once more, alone: if it passes then, the summary names it as unstable."""
     shutil.rmtree(BUILD / folder / "tests/suites", ignore_errors=True)  # what single tests of suites reported the last time
     common = ["ctest", "--test-dir", BUILD / folder, "--output-on-failure", "--no-label-summary",
               "--timeout", "36000" if run.is_long else "600"]
@@ -98,12 +98,12 @@ def collect_suites(report: Path, folder: str) -> None:
 
 
 def part_of(name: str) -> Part:
-    """The part itself, or that of a folder."""
+    """Returns the part itself, or that of a folder."""
     return PARTS[name.partition("/")[0]]
 
 
 def is_whole(name: str, run: Run) -> bool:
-    """Whether all of it is run: a part with no share in the plain ./test is never run in part."""
+    """Returns whether all of the part is run: one with no share in the plain ./test is never run in part."""
     return run.all or not part_of(name).is_quick
 
 
@@ -115,7 +115,7 @@ def of_release(part: str) -> Callable[[Run], None]:
 
 
 def check_format(run: Run) -> None:
-    """Names the files; `clang-format -i FILE` puts one right."""
+    """Prints the files that are not formatted; `clang-format -i FILE` formats one."""
     program = needs.tool("clang-format")
     if not program:
         raise Skip("THE FORMAT OF THE SOURCES, because clang-format cannot be had; see build/clang-format.log")
@@ -242,7 +242,7 @@ PARTS = {part.name: part for part in [
     *(Part(room, f"tests/{room}", True, Torch.UNUSED, of_release(room))
       for room in ("trace", "simulate", "plan", "store", "chain", "report")),
     Part("benchmarks", "how benchmarks count, and the page of their results", True, Torch.UNUSED, of_release("benchmarks")),
-    Part("tools", "the reprise command; all: on an accelerator, too", True, Torch.USED, of_release("tools")),
+    Part("tools", "the reprise command; all: on an accelerator as well", True, Torch.USED, of_release("tools")),
     Part("snippets", "the programs of the README and the guide; all: the rows of coming-from.md", True, Torch.USED, of_release("snippets")),
     Part("torch", "the LibTorch side: torch/unit, torch/session, torch/traps, torch/random; all: every regime", True, Torch.NEEDED,
          of_release("torch")),

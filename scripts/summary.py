@@ -15,7 +15,7 @@ SKIPPED = 77
 
 
 def cases_of(report: Path):
-    """(suite, name, outcome, seconds) of every test in a file of ctest --output-junit or of GoogleTest."""
+    """Yields (suite, name, outcome, seconds) of every test in a file of ctest --output-junit or of GoogleTest."""
     for case in xml.parse(report).iter("testcase"):
         if case.find("failure") is not None or case.get("status") == "fail":
             outcome = "failed"
@@ -30,14 +30,14 @@ def report_of(folder: Path, part: str) -> Path:
     return folder / f"{part.replace('/', '-')}.xml"
 
 
-def place_of(test: str, suite: str) -> str:
-    """What a test of ctest that is a suite or its shard has in front of the suite's name: "on_device.", or nothing."""
+def prefix_of(test: str, suite: str) -> str:
+    """Returns what a test of ctest that is a suite or its shard has in front of the suite's name: "on_device.", or nothing."""
     whole = re.sub(r"[.]\d+of\d+$", "", test)
     return whole.removesuffix(suite) if whole.endswith(suite) else ""
 
 
 def tests_of(report: Path):
-    """(name, outcome, seconds) of every single test."""
+    """Yields (name, outcome, seconds) of every single test."""
     suites = report.with_suffix("")
     again = report.with_suffix(".again.xml")
     passed_again = {name for _, name, outcome, _ in cases_of(again) if outcome == "passed"} if again.exists() else set()
@@ -46,7 +46,7 @@ def tests_of(report: Path):
             yield name, "unstable", seconds
             continue
         suite = suites / f"{name.replace('/', '_')}.xml"
-        tests = [(f"{place_of(name, of)}{of}.{test}", *rest) for of, test, *rest in cases_of(suite)] if suite.exists() else []
+        tests = [(f"{prefix_of(name, of)}{of}.{test}", *rest) for of, test, *rest in cases_of(suite)] if suite.exists() else []
         yield from tests
         # A suite that ended badly without a test that failed: a crash, or what a sanitizer says at the end.
         if not tests or (outcome == "failed" and all(how != "failed" for _, how, _ in tests)):

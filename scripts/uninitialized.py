@@ -51,12 +51,12 @@ def bytes_of(tree):
 
 
 def show_memory(zeros, junk) -> bool:
-    """Whether all bytes that differ are those that fresh memory was filled with."""
+    """Returns whether all bytes that differ are those that fresh memory was filled with."""
     return zeros.shape == junk.shape and not zeros[zeros != junk].any() and bool(torch.isin(junk[zeros != junk], JUNK).all())
 
 
 def outcome(func, args, kwargs, contents: str) -> dict:
-    """What a call makes on fresh memory of "zero" or "junk": bytes by ("result" or "argument", index)."""
+    """Returns what a call makes on fresh memory of "zero" or "junk": bytes by ("result" or "argument", index)."""
     arguments = func._schema.arguments
     given = dict(zip([one.name for one in arguments], args)) | kwargs
     flag = ctypes.c_bool.in_dll(LIBRARY, f"FLAGS_caffe2_cpu_allocator_do_{contents}_fill")
@@ -76,7 +76,7 @@ def outcome(func, args, kwargs, contents: str) -> dict:
 
 
 def variant_with_out(func, args, kwargs, results):
-    """The call of the overload that takes the same arguments and these results as `out`; None if there is none."""
+    """Returns the call of the overload that takes the same arguments and these results as `out`; None if there is none."""
     def types(schema):
         return [(one.name, str(one.type)) for one in schema.arguments if not one.is_out]
     for overload in func.overloadpacket.overloads():
@@ -88,7 +88,7 @@ def variant_with_out(func, args, kwargs, results):
 
 
 class Search(TorchDispatchMode):
-    """Looks at every operator that is called while it is on."""
+    """Checks every operator that is called while this mode is on."""
 
     def __init__(self):
         super().__init__()
@@ -122,7 +122,7 @@ class Search(TorchDispatchMode):
                 self.found[name].add(place if show_memory(contents, junk[place]) else ("reads", 0))
 
     def run(self, function, *args, **kwargs) -> None:
-        """Forward, backward, and backward of that. What cannot be run is passed over."""
+        """Runs forward, backward, and backward of that. Skips what cannot be run."""
         torch.manual_seed(3)
         with contextlib.suppress(Exception), self:
             inputs = [one for one in tensors_in((args, kwargs)) if one.requires_grad]
@@ -135,7 +135,7 @@ class Search(TorchDispatchMode):
 
 
 def call_table(search) -> None:
-    """Shows all that the rows of the table say."""
+    """Calls operators that show what the rows of the table say."""
     for kind in list, torch.tensor:
         search.run(torch.nn.functional.ctc_loss, torch.randn(12, 4, 6).log_softmax(2), torch.randint(1, 6, (4, 5)),
                    kind([12, 9, 7, 3]), kind([5, 3, 0, 1]))

@@ -21,7 +21,7 @@ TABLE = re.compile(r"(?<=<!-- rows -->\n).*?(?=<!-- end of rows -->)", re.DOTALL
 
 
 def tests_in(version: str, results: Path):
-    """How many tests passed, failed and were skipped; None: they were not run."""
+    """Returns how many tests passed, failed and were skipped; None if they were not run."""
     name = f"libtorch-{version}"
     report = results / f"{name}.xml"
     if not report.exists():
@@ -35,7 +35,7 @@ def tests_in(version: str, results: Path):
 
 
 def row_of(version: str, results: Path):
-    """The row, or None with a sentence on stderr."""
+    """Returns the row, or None after a sentence on stderr."""
     parts = dict(line.split("\t")[:2] for line in (results / "parts.tsv").read_text().splitlines())
     for part in ("build", "doctor", "overhead"):
         if parts.get(f"{part} libtorch-{version}") != "0":

@@ -35,7 +35,7 @@ def overhead(side):
 
 
 def share_of_overhead(model):
-    """Reprise's overhead at the peak of gradient checkpointing, of that one's; None: one of them was not measured."""
+    """Returns Reprise's overhead over that of gradient checkpointing, at its peak; None if one was not measured."""
     checkpoint, side = model["checkpoint"], labelled(model, "checkpoint's peak")
     if not checkpoint["ratios"] or not side or not side["ratios"] or overhead(checkpoint) <= 0:
         return None
@@ -61,7 +61,7 @@ def verdict(results):
 
 
 def cell(model, side):
-    """The time at one budget, with everything that is not as it should be."""
+    """Returns the time at one budget, with everything that is not as it should be."""
     if side is None or not side["ratios"]:
         return "cannot be kept" if side else ""
     text = f"{statistics.median(side['ratios']):.2f}"

@@ -114,7 +114,7 @@ py::dict dict_of(const StoreStatistics& statistics) {
   all["hits"] = statistics.hits;
   all["misses"] = statistics.misses;
   all["evictions"] = statistics.evictions;
-  all["forgotten"] = statistics.forgotten;
+  all["dropped"] = statistics.dropped;
   all["moves_to_disk"] = statistics.moves_to_disk;
   all["moves_to_memory"] = statistics.moves_to_memory;
   all["not_remembered"] = statistics.not_remembered;

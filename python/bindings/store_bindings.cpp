@@ -51,11 +51,11 @@ Remember rule_of(const LibraryRule* rule) {
   return rule ? rule->rule : Remember(ask_rule);
 }
 
-GiveUp give_up_of(const std::string& name) {
-  for (const GiveUp one : {GiveUp::oldest, GiveUp::cheapest, GiveUp::nothing}) {
+Evict evict_named(const std::string& name) {
+  for (const Evict one : {Evict::oldest, Evict::cheapest, Evict::nothing}) {
     if (name == reprise::name(one)) return one;
   }
-  throw BadOption("[store] give_up is '" + name + "': it must be oldest, cheapest or nothing");
+  throw BadOption("[store] evict is '" + name + "': it must be oldest, cheapest or nothing");
 }
 
 TierKind tier_of(const std::string& name) {
@@ -93,12 +93,12 @@ class PythonStore {
 
 std::unique_ptr<PythonStore> make_store(std::optional<Bytes> memory, const std::optional<std::filesystem::path>& folder,
                                         std::optional<Bytes> disk_budget, bool keep, const LibraryRule* rule,
-                                        const std::string& give_up, const std::optional<std::string>& codec) {
+                                        const std::string& evict, const std::optional<std::string>& codec) {
   StoreOptions options;
   options.memory = memory.value_or(largest_bytes);
   if (folder) options.disk = DiskTier{*folder, disk_budget.value_or(largest_bytes), keep};
   options.remember = rule_of(rule);
-  options.give_up = give_up_of(give_up);
+  options.evict = evict_named(evict);
   if (codec) options.codec = &reprise::codec(*codec);
   const py::gil_scoped_release no_interpreter;
   return std::make_unique<PythonStore>(std::move(options));
@@ -188,7 +188,7 @@ void add_stores(py::module_& module) {
   py::class_<PythonStore> stores(module, "Store");
   stores
       .def(py::init(&make_store), py::arg("memory"), py::arg("folder"), py::arg("disk_budget"), py::arg("keep"),
-           py::arg("rule"), py::arg("give_up"), py::arg("codec"))
+           py::arg("rule"), py::arg("evict"), py::arg("codec"))
       .def("put", &put, py::arg("key"), py::arg("array"), py::arg("cost"), py::arg("codec"), py::arg("rule"))
       .def(
           "get",

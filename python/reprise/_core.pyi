@@ -150,7 +150,7 @@ class Store:
         disk_budget: int | None,
         keep: bool,
         rule: LibraryRule | None,
-        give_up: str,
+        evict: str,
         codec: str | None,
     ) -> None: ...
     def put(

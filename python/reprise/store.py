@@ -1,7 +1,7 @@
 """Stores: arrays of numpy by key, in memory and on disk, each within a hard budget in bytes, without torch.
 
     store = reprise.Store(memory="64MiB", disk="scratch", codec="half")
-    store.put("layer 3", activation, cost=2.5)   # rebuilding it would cost 2.5
+    store.put("layer 3", activation, cost=2.5)   # 2.5: what recomputing it would cost
     back = store.take("layer 3")
 """
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Offer(NamedTuple):
         key: a text; 7 and "7" are the same key.
         number: of this put, counted from 0, whether or not earlier ones were remembered.
         bytes: of the value, not coded.
-        cost: of rebuilding it.
+        cost: of recomputing it.
     """
 
     key: str
@@ -75,7 +75,7 @@ class remember:
 
     @staticmethod
     def costly(threshold: float = 100.0) -> Rule:
-        """Keeps values that cost at least this much to rebuild."""
+        """Keeps values that cost at least this much to recompute."""
         return Rule(_core.remember_costly(arguments.real(threshold, "[store] threshold")), f"costly({threshold})")
 
 
@@ -83,8 +83,8 @@ class Store(Handle):
     """Keeps arrays by key, in memory and on disk, each within a hard budget in bytes.
 
     A value is kept in the form that a codec makes. Two rules decide: `remember` chooses which values are kept at all, and
-    `give_up` which value leaves (is evicted from) memory when the next one does not fit. A value that leaves memory moves
-    to disk if there is one, and is forgotten otherwise. A value that leaves the disk is forgotten.
+    `evict` which value is evicted from memory when the next one does not fit. A value evicted from memory moves
+    to disk if there is one, and is dropped otherwise. A value evicted from disk is dropped.
 
     Bytes are the bytes really held, and a tier never passes its budget, not even for a moment. The arrays that `get` and
     `take` return are yours and do not count. Every function may be called from any thread, and other threads of Python run
@@ -100,7 +100,7 @@ class Store(Handle):
             that is made there has them from the start. A value is safe when it is on disk: see `offload` and `wait`; the
             end of the store sees to that, too.
         remember: a rule of `reprise.remember`, or a function of an `Offer` that returns True for a value to keep.
-        give_up: "oldest", the one put first; "cheapest", the one with the least cost for each byte; or "nothing": the new
+        evict: "oldest", the one put first; "cheapest", the one with the least cost for each byte; or "nothing": the new
             value is refused.
         codec: the name of one of `reprise.codecs()`; None: exact. A value is kept exactly if the codec cannot code it,
             or if the room for coding it, which counts, is more than `memory`: for zstd some 30 KB to 600 KB more than the
@@ -115,7 +115,7 @@ class Store(Handle):
         disk_budget: int | str | None = None,
         keep: bool = False,
         remember: Rule | Callable[[Offer], object] | None = None,
-        give_up: Literal["oldest", "cheapest", "nothing"] = "oldest",
+        evict: Literal["oldest", "cheapest", "nothing"] = "oldest",
         codec: str | None = None,
     ) -> None:
         if disk is None and (arguments.flag(keep, "[store] keep") or disk_budget is not None):
@@ -127,7 +127,7 @@ class Store(Handle):
             None if disk_budget is None else bytes_of(disk_budget, what="[store] disk_budget"),
             arguments.flag(keep, "[store] keep"),
             self._library_rule(),
-            arguments.text(give_up, "[store] give_up"),
+            arguments.text(evict, "[store] evict"),
             _codec(codec),
         )
 
@@ -139,11 +139,11 @@ class Store(Handle):
         Args:
             key: a text or a whole number.
             array: an array of numbers. One that is contiguous is read where it is.
-            cost: of rebuilding the value.
+            cost: of recomputing the value.
             codec: for this value; None: the store's.
 
         Returns "stored", "not remembered" (the rule said no, or the store is switched off) or "refused" (it does not fit
-        now, and nothing may be given up for it). DoesNotFit if it is larger than the budget of every tier.
+        now, and nothing may be evicted for it). DoesNotFit if it is larger than the budget of every tier.
         """
         numbers = np.asarray(array)
         if type(array) is not np.ndarray and isinstance(array, np.ndarray):
@@ -177,7 +177,7 @@ class Store(Handle):
     # ---- ahead of time, by a thread of the store's own
 
     def prefetch(self, keys: Iterable[Key]) -> None:
-        """Moves these values from disk into memory, in this order, as far as there is room without giving up anything; the
+        """Moves these values from disk into memory, in this order, as far as there is room without evicting anything; the
         rest is moved as room comes free. A get in the meantime waits for its own value only."""
         self._core.prefetch(_keys(keys))
 
@@ -224,7 +224,7 @@ class Store(Handle):
 
     def statistics(self) -> dict[str, int]:
         """Returns the numbers of the store: values "stored_ever", "in_memory", "on_disk"; "puts", "gets", "hits", "misses",
-        "evictions", "forgotten", "moves_to_disk", "moves_to_memory", "not_remembered", "refused", "kept_exactly"; bytes:
+        "evictions", "dropped", "moves_to_disk", "moves_to_memory", "not_remembered", "refused", "kept_exactly"; bytes:
         "bytes", "peak_bytes", "disk_bytes", "peak_disk_bytes", "before_coding", "after_coding"."""
         return self._core.statistics()
 

@@ -45,7 +45,7 @@ def test_a_budget_of_memory_is_kept_and_the_oldest_leaves():
         assert store.put(number, KB + number) == "stored"
     assert store.keys() == ["5", "6", "7"] and store.bytes() <= store.budget() == 3072
     numbers = store.statistics()
-    assert numbers["peak_bytes"] <= 3072 and numbers["evictions"] == numbers["forgotten"] == 5
+    assert numbers["peak_bytes"] <= 3072 and numbers["evictions"] == numbers["dropped"] == 5
     assert same(store.get("6"), KB + 6)
     with pytest.raises(reprise.NotStored, match="room") as caught:
         store.get(2)
@@ -76,11 +76,11 @@ def test_what_leaves_memory_goes_to_disk_and_can_be_fetched_ahead(tmp_path):
 
 
 def test_giving_up():
-    store = reprise.Store(2048, give_up="cheapest")
+    store = reprise.Store(2048, evict="cheapest")
     for key, cost in (("a", 5), ("b", 1), ("c", 3)):
         store.put(key, KB, cost=cost)
     assert store.keys() == ["a", "c"]
-    store = reprise.Store(2048, give_up="nothing")
+    store = reprise.Store(2048, evict="nothing")
     assert [store.put(key, KB) for key in "abc"] == ["stored", "stored", "refused"]
 
 
@@ -191,7 +191,7 @@ def test_other_threads_run_while_a_value_is_stored():
 
 def test_an_array_that_is_contiguous_is_not_copied():
     array = np.zeros(1 << 20)
-    store = reprise.Store(give_up="nothing", memory=0)
+    store = reprise.Store(evict="nothing", memory=0)
     assert store.put("x", array[:0]) == "stored"
     seen = []
     original = np.ascontiguousarray
@@ -225,8 +225,8 @@ def closed():
         (TypeError, "keep is 'no': it must be True or False", lambda: reprise.Store(disk="/tmp", keep="no")),
         (TypeError, "disk is 3: it must be a path", lambda: reprise.Store(disk=3)),
         (TypeError, "enabled is 0: it must be True or False", lambda: setattr(reprise.Store(), "enabled", 0)),
-        (ValueError, "give_up", lambda: reprise.Store(give_up="newest")),
-        (TypeError, "give_up is None: it must be text", lambda: reprise.Store(give_up=None)),
+        (ValueError, "evict", lambda: reprise.Store(evict="newest")),
+        (TypeError, "evict is None: it must be text", lambda: reprise.Store(evict=None)),
         (ValueError, "codec", lambda: reprise.Store(codec="nobody")),
         (TypeError, "codec is 3: it must be text", lambda: reprise.Store(codec=3)),
         (TypeError, "remember", lambda: reprise.Store(remember=3)),

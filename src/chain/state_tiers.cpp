@@ -20,7 +20,7 @@ Bytes StateTierSettings::usual_transit(const ArrayView& first) const {
 
 StateTierCosts StateTierSettings::measure(StateTier tier, const ArrayView& array) const {
   using Clock = std::chrono::steady_clock;
-  StoreOptions options{.remember = remember::all(), .give_up = GiveUp::nothing, .codec = codec, .files = files};
+  StoreOptions options{.remember = remember::all(), .evict = Evict::nothing, .codec = codec, .files = files};
   if (tier == StateTier::disk) {
     options.disk = disk;
     options.disk->keep = false;
@@ -73,13 +73,13 @@ Store* StateTiers::existing(StateTier tier) const {
 
 Store& StateTiers::store(StateTier tier, Bytes transit) {
   if (tier == StateTier::packed && !packed_) {
-    packed_ = std::make_unique<Store>(StoreOptions{.remember = remember::all(), .give_up = GiveUp::nothing});
+    packed_ = std::make_unique<Store>(StoreOptions{.remember = remember::all(), .evict = Evict::nothing});
   }
   if (tier == StateTier::disk && !disk_) {
     disk_ = std::make_unique<Store>(StoreOptions{.memory = transit_.value_or(transit),
                                                  .disk = used_.disk,
                                                  .remember = remember::all(),
-                                                 .give_up = is_kept() ? GiveUp::nothing : GiveUp::oldest,
+                                                 .evict = is_kept() ? Evict::nothing : Evict::oldest,
                                                  .codec = used_.codec,
                                                  .files = used_.files});
   }

@@ -14,8 +14,8 @@ using namespace internal;
 namespace {
 
 constexpr int most_curve_points = 1000;
-constexpr double smallest_share = 0.25;  // of the time: for the smallest budget
-constexpr double worth_a_try = 0.02;     // of the time: less than this is not used for a second attempt
+constexpr double smallest_share = 0.25;     // of the time: for the smallest budget
+constexpr double least_retry_share = 0.02;  // of the time: less than this is not used for a second attempt
 
 class CurveMaker {
  public:
@@ -77,8 +77,9 @@ class CurveMaker {
     }
   }
 
-  // The ends first, then always the middle of what is between: whenever it is cancelled, what there is shows the whole
-  // curve. What one leaves of its share of the time, because its plan is proven optimal, goes to the others.
+  // Returns the order of planning: the ends first, then always the middle of what is between: whenever it is cancelled,
+  // what there is shows the whole curve. What one leaves of its share of the time, because its plan is proven optimal,
+  // goes to the others.
   [[nodiscard]] std::vector<std::size_t> order() const {
     std::vector<std::size_t> order = {curve_.points.size() - 1};
     if (curve_.points.size() > 1) order.push_back(0);
@@ -130,7 +131,7 @@ class CurveMaker {
     }
   }
 
-  // Takes the plan, which fits, if the point has none or a dearer one.
+  // Takes the plan, which fits, if the point has none or one that costs more.
   void share(CurvePoint& point, const Plan& plan) {
     if (!point.result) point.result = nothing_planned(point.budget);
     PlanResult& result = *point.result;
@@ -175,7 +176,7 @@ class CurveMaker {
     std::stable_sort(open.begin(), open.end(), [this](std::size_t a, std::size_t b) {
       return curve_.points[a].result->gap() > curve_.points[b].result->gap();
     });
-    for (std::size_t k = 0; k < open.size() && left() > worth_a_try * limit() && !cancelled(); ++k) {
+    for (std::size_t k = 0; k < open.size() && left() > least_retry_share * limit() && !cancelled(); ++k) {
       CurvePoint& point = curve_.points[open[k]];
       PlanOptions options = plan_options(point.budget, left() / static_cast<double>(open.size() - k));
       ++options.seed;

@@ -8,9 +8,9 @@
 
 namespace reprise::internal {
 
-// The plan that takes these actions (none of them a drop) and drops every value right after its last use before it is
-// made again, at once if it has none. For a given list this is the smallest memory at every action, so no planner
-// needs to search for drops. Whether the list is a valid plan is for the interpreter to say.
+// Returns the plan that takes these actions (none of them a drop) and drops every value right after its last use before
+// it is made again, at once if it has none. For a given list this is the smallest memory at every action, so no planner
+// needs to search for drops. The interpreter decides whether the list is a valid plan.
 [[nodiscard]] Plan with_drops(const Trace&, const Timeline&, std::vector<Tier> tiers,
                               const std::vector<Action>& actions, Bytes budget);
 

@@ -73,7 +73,7 @@ class EarlyTransfers {
     return held && held->first <= moment && moment <= held->last;
   }
 
-  // Whether what happens to the value here must stay on this side of what happens to it elsewhere.
+  // Returns whether what happens to the value here must stay on this side of what happens to it elsewhere.
   [[nodiscard]] bool concerns(std::size_t i, Id value) const {
     const Action& here = action(i);
     if (here.kind != Kind::run && here.kind != Kind::replay) return here.target == value;

@@ -14,9 +14,9 @@ namespace reprise {
 namespace {
 
 constexpr int most_fit_points = 100;
-constexpr std::int64_t far = 64;        // times the largest recorded size: as far as a search goes by default
-constexpr double search_share = 0.5;    // of the time: for the largest size that fits
-constexpr double least_seconds = 0.01;  // for one plan, however many there are
+constexpr std::int64_t default_reach = 64;  // times the largest recorded size: where a search ends by default
+constexpr double search_share = 0.5;        // of the time: for the largest size that fits
+constexpr double least_seconds = 0.01;      // for one plan, however many there are
 
 class FitMaker {
  public:
@@ -71,10 +71,11 @@ class FitMaker {
   [[nodiscard]] std::int64_t farthest() const {
     if (options_.at_most) return *options_.at_most;
     const std::int64_t largest = fit_.recorded.back();
-    return largest > std::numeric_limits<std::int64_t>::max() / far ? largest : largest * far;
+    return largest > std::numeric_limits<std::int64_t>::max() / default_reach ? largest : largest * default_reach;
   }
 
-  // The largest size from `low` to `high` for which `fits`, which becomes false once and stays so. `low` - 1: none.
+  // Returns the largest size from `low` to `high` for which `fits`, which becomes false once and stays so; `low` - 1 if
+  // none does.
   template <typename Fits>
   static std::int64_t last_that(std::int64_t low, std::int64_t high, const Fits& fits) {
     while (low <= high) {
@@ -88,14 +89,14 @@ class FitMaker {
     return low - 1;
   }
 
-  // Whether no moment by itself is too large for the budget, and the size not beyond everything a trace can say.
+  // Returns whether no moment by itself is too large for the budget, and the numbers not too large for a trace.
   [[nodiscard]] bool is_possible(std::int64_t size) const try {
     return floor_of(growth_.at(size)).bytes <= options_.budget;
   } catch (const BadInput&) {
     return false;
   }
 
-  // The largest size with a plan. Zero: none.
+  // Returns the largest size with a plan; zero if none has one.
   [[nodiscard]] std::int64_t search() {
     const std::int64_t most = farthest();
     const std::int64_t possible = last_that(1, most, [&](std::int64_t size) { return is_possible(size); });

@@ -93,7 +93,7 @@ const Planner& find_planner(const PlannerChoice& choice) {
 
 constexpr SimulateOptions peak_only{.record_live = false, .check_budget = false};
 
-// What is live at the peak of the smallest plan found, or at the moment that no plan can do without.
+// Returns what is live at the peak of the smallest plan found, or at the moment that sets the floor.
 Blocker blocker_of(const Trace& trace, const Blocker& floor, const Plan& smallest) {
   const Simulation simulation = simulate(trace, smallest, peak_only);
   if (simulation.peak <= floor.bytes) return floor;
@@ -132,9 +132,9 @@ class MakePlan {
 
   PlanResult run() {
     if (options_.budget < floor_.bytes) {
-      give_up(lowest_known(trace_, options_));
+      find_smallest_feasible(lowest_known(trace_, options_));
     } else if (planner_.make) {
-      use(planner_.make(trace_, options_));
+      use_plan(planner_.make(trace_, options_));
     } else {
       search();
     }
@@ -152,7 +152,7 @@ class MakePlan {
     result_.lower_bound = std::max(result_.lower_bound, best.lower_bound);
     if (best.plan) accept(std::move(*best.plan));
     take_start_if_better();
-    if (!result_.has_plan()) give_up(std::move(*best.closest));
+    if (!result_.has_plan()) find_smallest_feasible(std::move(*best.closest));
   }
 
   // What the search cannot use (it keeps the room of a limited tier for other values) may still be good.
@@ -166,8 +166,8 @@ class MakePlan {
     accept(std::move(start));
   }
 
-  // The plan of a simple planner: as it is.
-  void use(std::optional<Plan> plan) {
+  // Takes the plan of a simple planner as it is.
+  void use_plan(std::optional<Plan> plan) {
     if (plan) plan->budget = options_.budget;
     const bool fits = plan && simulate(trace_, *plan, peak_only).peak <= options_.budget;
     if (fits) {
@@ -176,8 +176,8 @@ class MakePlan {
     }
     result_.notes.push_back(plan ? "this planner's plan needs more than the budget"
                                  : "this planner finds no plan for this budget");
-    if (plan) return refuse(*plan);
-    give_up(lowest_known(trace_, options_));
+    if (plan) return set_infeasible(*plan);
+    find_smallest_feasible(lowest_known(trace_, options_));
   }
 
   void find_bound() {
@@ -209,17 +209,17 @@ class MakePlan {
     result_.status = proven ? PlanStatus::optimal : PlanStatus::feasible;
   }
 
-  // No plan: find the smallest budget that works. On the way down it may turn out that the one asked for does.
-  void give_up(Plan closest) {
+  // Without a plan: finds the smallest budget that works. This search may find a plan for the budget after all.
+  void find_smallest_feasible(Plan closest) {
     Plan smallest = find_smallest(trace_, timeline_, options_, effort_, 1, floor_.bytes, std::move(closest));
     if (smallest.budget <= options_.budget && planner_.make) {
       result_.notes.push_back("the planner 'best' finds a plan for this budget");
     }
-    if (smallest.budget > options_.budget || planner_.make) return refuse(smallest);
+    if (smallest.budget > options_.budget || planner_.make) return set_infeasible(smallest);
     smallest.budget = options_.budget;
     accept(std::move(smallest));
   }
-  void refuse(const Plan& smallest) {
+  void set_infeasible(const Plan& smallest) {
     result_.status = PlanStatus::infeasible;
     result_.smallest_feasible = simulate(trace_, smallest, peak_only).peak;
     result_.blocker = options_.budget < floor_.bytes ? floor_ : blocker_of(trace_, floor_, smallest);

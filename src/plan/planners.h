@@ -12,7 +12,7 @@
 
 namespace reprise::internal {
 
-// The planner's own options; those it has by default if it was chosen by its name.
+// Returns the planner's own options; the defaults if it was chosen by its name.
 template <class Own>
 [[nodiscard]] Own own_options(const PlanOptions& options) {
   const Own* const given = std::get_if<Own>(&options.planner);
@@ -27,9 +27,9 @@ template <class Own>
 [[nodiscard]] std::optional<Plan> plan_hrevolve(const Trace&, const PlanOptions&);     // hrevolve.cpp
 [[nodiscard]] std::optional<Plan> plan_chain(const Trace&, const PlanOptions&);        // chain_planner.cpp
 
-// The same with what sizes were rounded to multiples of, and whether all of them were such multiples already. Takes at
-// most half of the time limit, unless `moves` are given. Exact, up to rounding, for up to 229 layers; longer chains,
-// and shorter ones in little time, are cut into long parts at fewer places: see LongParts.
+// Returns the plan with the unit that sizes were rounded to, and whether all of them were multiples of it already.
+// Takes at most half of the time limit, unless `moves` are given. Exact, up to rounding, for up to 229 layers; longer
+// chains, and shorter ones in little time, are cut into long parts at fewer places: see LongParts.
 struct RoundedPlan {
   Plan plan;
   Bytes unit = 1;

@@ -5,9 +5,9 @@
 
 namespace reprise::internal {
 
-// Loads the solver, and makes the tables that planning needs. What is made first is destroyed last: whoever plans on a
-// thread that the end of the process has to end calls this before that end is announced to it. In the child of a fork
-// it matters, too, that no thread was about to make one.
+// Loads the solver, and makes the tables that planning needs. What is made first is destroyed last: a caller that plans
+// on a thread of its own, which exit handlers stop, calls this before it registers them. It also ensures that no thread
+// is making a table at a fork.
 //
 // Exported for the LibTorch side, which is a library of its own.
 REPRISE_EXPORT void prepare_planning();

@@ -25,7 +25,7 @@ struct CurveForm {
 
 [[nodiscard]] std::string curve_picture(const Curve&, std::string_view title, const CurveForm&);
 
-// The rules that a page needs for pictures that are not standalone.
+// Returns the rules that a page needs for pictures that are not standalone.
 [[nodiscard]] std::string_view curve_style();
 
 }  // namespace reprise::internal

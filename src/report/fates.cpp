@@ -16,8 +16,8 @@
 namespace reprise::internal {
 namespace {
 
-// What happened to one value, from the residences of a simulation.
-struct Story {
+// The history of one value, from the residences of a simulation.
+struct ValueHistory {
   double byte_cost = 0;               // copies in tiers that count in the budget included
   std::size_t replays = 0, gets = 0;  // that brought it back
   std::optional<Id> tier;             // it was in this one; if in several, in one that does not count in the budget
@@ -25,43 +25,44 @@ struct Story {
   Bytes at_peak = 0;          // bytes live at the action in question
 };
 
-// The action that runs this moment.
+// Returns the action that runs this moment.
 std::size_t action_of(const Plan& plan, Id moment) {
   const auto found = std::find(plan.actions.begin(), plan.actions.end(), Action::run(moment));
   return static_cast<std::size_t>(found - plan.actions.begin());
 }
 
-std::vector<Story> stories_of(const Trace& trace, const Plan& plan, const Simulation& simulation, std::size_t peak) {
+std::vector<ValueHistory> histories_of(const Trace& trace, const Plan& plan, const Simulation& simulation,
+                                       std::size_t peak) {
   const std::vector<double> costs = costs_before(trace, plan);
-  std::vector<Story> stories(trace.values.size());
+  std::vector<ValueHistory> histories(trace.values.size());
   std::vector<Bytes> brought(plan.actions.size(), 0);  // by action: what a replay brought back
   for (const Residence& residence : simulation.residences) {
     if (residence.origin == Residence::Origin::replay) brought[residence.begin] += trace.values[residence.value].bytes;
   }
   for (const Residence& residence : simulation.residences) {
-    Story& story = stories[residence.value];
+    ValueHistory& history = histories[residence.value];
     Bytes bytes = trace.values[residence.value].bytes;
     if (residence.origin == Residence::Origin::replay) {
-      ++story.replays;
+      ++history.replays;
       const double all = static_cast<double>(brought[residence.begin]);
       const double cost = trace.cost(plan.actions[residence.begin].target);
-      if (all > 0) story.recompute_cost += cost * static_cast<double>(bytes) / all;
+      if (all > 0) history.recompute_cost += cost * static_cast<double>(bytes) / all;
     }
-    if (residence.origin == Residence::Origin::get) ++story.gets;
+    if (residence.origin == Residence::Origin::get) ++history.gets;
     if (residence.origin == Residence::Origin::put) {
       const Tier& tier = plan.tiers[residence.tier];
       bytes = tier.in_budget ? tier.find(residence.value)->bytes : 0;
-      if (!story.tier || plan.tiers[*story.tier].in_budget) story.tier = residence.tier;
+      if (!history.tier || plan.tiers[*history.tier].in_budget) history.tier = residence.tier;
     }
-    story.byte_cost += static_cast<double>(bytes) * (costs[residence.end] - costs[residence.begin]);
-    if (residence.begin <= peak && peak < residence.end) story.at_peak += bytes;
+    history.byte_cost += static_cast<double>(bytes) * (costs[residence.end] - costs[residence.begin]);
+    if (residence.begin <= peak && peak < residence.end) history.at_peak += bytes;
   }
   for (const Action& action : plan.actions) {
     if (action.kind != Action::Kind::put && action.kind != Action::Kind::get) continue;
     const TierEntry& entry = *plan.tiers[action.tier].find(action.target);
-    stories[action.target].recompute_cost += action.kind == Action::Kind::put ? entry.put_cost : entry.get_cost;
+    histories[action.target].recompute_cost += action.kind == Action::Kind::put ? entry.put_cost : entry.get_cost;
   }
-  return stories;
+  return histories;
 }
 
 class Collector {
@@ -76,8 +77,8 @@ class Collector {
     // Where keeping everything peaks, a plan may be anywhere; what counts is the same moment.
     const std::size_t peak = before.peak_action;
     const bool runs = peak < everything.actions.size() && everything.actions[peak].kind == Action::Kind::run;
-    before_ = stories_of(trace, everything, before, peak);
-    after_ = stories_of(trace, plan, after, runs ? action_of(plan, everything.actions[peak].target) : peak);
+    before_ = histories_of(trace, everything, before, peak);
+    after_ = histories_of(trace, plan, after, runs ? action_of(plan, everything.actions[peak].target) : peak);
     note_needs_at_peak(plan, after.peak_action);
     count_replays(plan);
   }
@@ -139,7 +140,7 @@ class Collector {
 
   void add(Id v) {
     const Value& value = trace_.values[v];
-    const Story &before = before_[v], &after = after_[v];
+    const ValueHistory &before = before_[v], &after = after_[v];
     const Tier* const tier = after.gets > 0 ? &tiers_[*after.tier] : nullptr;
     const Fate fate = tier                ? (tier->in_budget ? Fate::packed : Fate::outside)
                       : after.replays > 0 ? Fate::evicted
@@ -202,8 +203,8 @@ class Collector {
   const std::vector<Tier>& tiers_;  // of the plan
   const Timeline timeline_;
   const std::vector<double> cost_before_;
-  std::vector<Story> before_, after_;  // by value
-  std::vector<char> needed_;           // by value: at the plan's peak
+  std::vector<ValueHistory> before_, after_;  // by value
+  std::vector<char> needed_;                  // by value: at the plan's peak
   std::map<std::tuple<std::string, std::string, bool, Bytes, Fate, std::string, Reason>, std::pair<ValueGroup, Names>>
       groups_;
   Named operators_, modules_;
@@ -238,7 +239,7 @@ std::string sentence(const Trace& trace, const ValueGroup& group) {
     case Reason::frees_while_unused: return fmt::format("{} costs {} and makes room while it is unused", work, cost);
     case Reason::from_outside: return "it came from outside: no operator here can make it again";
     case Reason::not_replayable: return "its operator may not be replayed";
-    case Reason::unneeded: return "nobody needs it again, so it goes at once";
+    case Reason::unneeded: return "not needed again, so it is dropped at once";
     case Reason::in_use: return "it is in use until its last need, or held by the program";
     case Reason::needed_at_peak: return "it is needed at the peak";
     case Reason::not_worth_it: return fmt::format("it could be evicted; recomputing would cost {} or more", cost);

@@ -26,7 +26,7 @@ enum class Reason {
   // of what is kept
   from_outside,
   not_replayable,
-  unneeded,  // nobody needs it after its making
+  unneeded,  // not needed after it was made
   in_use,    // no moment between its uses, or the program itself holds it then
   needed_at_peak,
   not_worth_it,  // it could be evicted
@@ -70,10 +70,11 @@ struct Fates {
 [[nodiscard]] Fates fates_of(const Trace&, const Plan& everything, const Simulation& before, const Plan&,
                              const Simulation& after);
 
-// The reason as a sentence, without a full stop: "recomputing costs 0.30 % of the step and frees 8.00 MiB at the peak".
+// Returns the reason as a sentence, without a full stop: "recomputing costs 0.30 % of the step and frees 8.00 MiB at
+// the peak".
 [[nodiscard]] std::string sentence(const Trace&, const ValueGroup&);
 
-// What happens: "kept", "packed", "on disk", "on the host, and 1 replay", "evicted, 3 replays".
+// Returns what happens: "kept", "packed", "on disk", "on the host, and 1 replay", "evicted, 3 replays".
 [[nodiscard]] std::string what_happens(const ValueGroup&);
 
 }  // namespace reprise::internal

@@ -10,7 +10,7 @@ namespace reprise {
 using namespace internal;
 namespace {
 
-constexpr double as_good = 0.01;  // of the cost per sample: a difference that nobody measures
+constexpr double as_good = 0.01;  // of the cost per sample: a difference too small to measure
 
 std::string mark(const Fit& fit, std::size_t index) {
   return fit.largest == index ? ">" : fit.cheapest == index ? "*" : " ";

@@ -8,11 +8,11 @@
 
 namespace reprise::internal {
 
-// Their sum is the floor.
+// Returns the parts, whose sum is the floor.
 [[nodiscard]] FloorParts parts_of_floor(const Trace&, const Blocker& floor);
 
-// "moment 12 'SoftmaxBackward0', which needs 8.00 MiB of values and 16.0 MiB of workspace, beside 24.0 MiB of other
-// bytes".
+// Returns "moment 12 'SoftmaxBackward0', which needs 8.00 MiB of values and 16.0 MiB of workspace, beside 24.0 MiB of
+// other bytes".
 [[nodiscard]] REPRISE_EXPORT std::string describe_floor(const Trace&, const Blocker& floor);
 
 }  // namespace reprise::internal

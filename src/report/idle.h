@@ -1,4 +1,4 @@
-// When nobody needs a value.
+// Finds when a value is not needed.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace reprise::internal {
 
-// The cost of all moments before each, and of all at the end.
+// Returns the cost of all moments before each, and of all at the end.
 [[nodiscard]] std::vector<double> cost_before_moments(const Trace&);
 
 struct Idle {
@@ -17,8 +17,8 @@ struct Idle {
   double cost = 0;         // of what runs in that stretch
 };
 
-// The longest stretch between two uses of a value with a maker in which dropping it frees something: no moment of it
-// needs the value, and the program does not hold it. None if there is none that costs anything.
+// Returns the longest stretch between two uses of a value with a maker in which dropping it frees something: no moment
+// of it needs the value, and the program does not hold it. Empty if no such stretch costs anything.
 [[nodiscard]] std::optional<Idle> longest_idle(const Trace&, const Timeline&, const std::vector<double>& cost_before,
                                                Id value);
 

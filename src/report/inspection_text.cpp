@@ -90,7 +90,7 @@ std::string peaks(const Trace& trace, const Inspection& inspection) {
                                      describe_moment(trace, peak->moment), also));
     text += line("", "the largest values then:") + largest(trace, peak->values);
     const Blocker& floor = inspection.floor;
-    text += line("floor", fmt::format("{} ({} of the peak): no plan whatsoever needs less", format_bytes(floor.bytes),
+    text += line("floor", fmt::format("{} ({} of the peak): no plan needs less", format_bytes(floor.bytes),
                                       share_of(floor.bytes, peak->bytes)));
     text += line("set by", describe_floor(trace, floor));
   }

@@ -8,7 +8,7 @@
 namespace reprise::internal {
 namespace {
 
-// The smallest other bytes from each moment on: they have come, and stay until the end.
+// Returns the smallest other bytes from each moment on: they have come, and stay until the end.
 std::vector<Bytes> lasting_other(const Trace& trace) {
   std::vector<Bytes> lasting(trace.moments.size());
   Bytes smallest = trace.moments.empty() ? 0 : trace.moments.back().other;
@@ -16,7 +16,7 @@ std::vector<Bytes> lasting_other(const Trace& trace) {
   return lasting;
 }
 
-// Held by the program from the first moment to the last, and made by nobody.
+// Returns whether the program holds the value from the first moment to the last, and no operator makes it.
 bool is_there_throughout(const Trace& trace, Id v) {
   const Value& value = trace.values[v];
   return !value.maker && value.held == Stretch{0, trace.moment_count() - 1};

@@ -93,7 +93,7 @@ class MemoryDrawing {
   [[nodiscard]] double x_of(double cost) const { return left + (right - left) * cost / most_cost_; }
   [[nodiscard]] double y_of(double bytes) const { return bottom - (bottom - top) * bytes / most_bytes_; }
 
-  // The outline of the layers up to this one.
+  // Returns the outline of the layers up to `layer`.
   [[nodiscard]] std::string outline(const Columns& columns, std::size_t layer) const {
     std::string path = fmt::format("M{:.1f},{:.1f}", left, bottom);
     const auto count = static_cast<double>(columns.layers.size());

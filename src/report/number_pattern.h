@@ -8,7 +8,7 @@
 
 namespace reprise::internal {
 
-// The name with every number in it replaced by a zero byte: equal for names that differ only there.
+// Returns the name with every number in it replaced by a zero byte: equal for names that differ only there.
 [[nodiscard]] std::string without_numbers(std::string_view name);
 
 // Collects names with the same text beside their numbers: "layer 0…23: norm".

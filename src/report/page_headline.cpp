@@ -52,7 +52,7 @@ std::string plan_tiles(const PageData& data) {
   if (data.after) tiles += tile("Budget", bytes("budget_bytes", data.plan().budget), "");
   tiles += tile("Peak before", bytes("peak_before_bytes", data.before.peak), "everything is kept");
   if (!data.after) {
-    return tiles + tile("Floor", bytes("floor_bytes", data.inspection.floor.bytes), "no plan whatsoever needs less");
+    return tiles + tile("Floor", bytes("floor_bytes", data.inspection.floor.bytes), "no plan needs less");
   }
   const Simulation& after = *data.after;
   tiles += tile("Peak after", bytes("peak_after_bytes", after.peak),
@@ -68,7 +68,7 @@ std::string plan_tiles(const PageData& data) {
   return tiles;
 }
 
-// The first device is the one that everything else is about.
+// Returns the tiles of all devices but the first, which everything else is about.
 std::string other_devices(const Summary& summary) {
   std::string tiles;
   for (std::size_t i = 1; i < summary.devices.size(); ++i) {

@@ -19,7 +19,7 @@ std::string paragraph(std::string_view text) {
   return fmt::format("<p>{}</p>\n", xml_text(text, 800));
 }
 
-// The largest ones, those that are alike as one: "24 values from outside, 1.12 GiB".
+// Returns the largest ones, those that are alike as one: "24 values from outside, 1.12 GiB".
 std::string list_of(const Trace& trace, const std::vector<Id>& values) {
   struct Alike {
     NumberPattern name;
@@ -91,10 +91,11 @@ std::string floor_part(const PageData& data) {
       workspace > 0 ? fmt::format(", {} of workspace", format_bytes(workspace)) : "", format_bytes(other));
   text += list_of(trace, floor.values) + paragraph(floor_advice(other, workspace, values, floor.bytes));
   if (const Curve* const curve = data.input.curve; curve && curve->smallest > floor.bytes) {
-    text += paragraph(fmt::format(
-        "The smallest budget for which a plan was found is {}. Between that and the floor nobody knows; more time for "
-        "planning may find one.",
-        format_bytes(curve->smallest)));
+    text +=
+        paragraph(fmt::format("The smallest budget for which a plan was found is {}. Whether less than that is "
+                              "possible is not known; more time for "
+                              "planning may find one.",
+                              format_bytes(curve->smallest)));
   }
   return text;
 }

@@ -134,7 +134,7 @@ class MemoryPicture {
     return columns.layers.empty() ? LayerBytes{} : columns.layers[peak_column(columns)];
   }
 
-  // Whether there is anything of it, before or after.
+  // Returns whether the layer has any bytes, before or after.
   [[nodiscard]] bool is_drawn(std::size_t layer) const {
     const auto some = [layer](const Columns& columns) {
       return std::any_of(columns.layers.begin(), columns.layers.end(),
@@ -197,7 +197,7 @@ class MemoryPicture {
         format_bytes(at_peak(columns).of[layer]));
   }
 
-  // SVG, too, but not stretched: the page's content policy refuses positions in style attributes.
+  // SVG as well, but not stretched: the page's content policy refuses positions in style attributes.
   void draw_labels() {
     add(R"(<svg class="words-on-plot">)");
     for (const double tick : ticks_.at) {

@@ -32,7 +32,7 @@ struct PageData {
 // Names from files: cut to a length that a page has room for, and escaped.
 [[nodiscard]] std::string html(std::string_view text);
 
-// A number that people read and programs compare: `key` is its name in the page's JSON, `value` what is there.
+// Returns a number that people read and programs compare: `key` is its name in the page's JSON, `value` what is there.
 [[nodiscard]] std::string number(std::string_view key, double value, std::string_view text);
 [[nodiscard]] std::string number(std::string_view key, Bytes value, std::string_view text);
 
@@ -52,12 +52,12 @@ struct PageData {
 
 [[nodiscard]] std::string_view page_style();
 [[nodiscard]] std::string_view page_script();
-// The content policy of the page: it loads nothing, and a browser accepts page_style(), curve_style() and page_script()
-// by their hashes. Anything else that is inline (another script or style element, style="...", onclick="...") is
-// refused.
+// Returns the content policy of the page: it loads nothing, and a browser accepts page_style(), curve_style() and
+// page_script() by their hashes. Anything else that is inline (another script or style element, style="...",
+// onclick="...") is refused.
 [[nodiscard]] std::string_view page_policy();
 
-// A curve of at most this many points, the ends and the knee among them.
+// Returns a curve of at most this many points, the ends and the knee among them.
 [[nodiscard]] Curve thinned(const Curve&, std::size_t most);
 
 }  // namespace reprise::internal

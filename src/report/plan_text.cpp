@@ -60,7 +60,7 @@ std::string infeasible_text(const Trace& trace, const PlanResult& result) {
                                     format_bytes(*result.smallest_feasible),
                                     share_of(*result.smallest_feasible, result.keep_everything_peak)));
   }
-  text += line("floor", fmt::format("{}: no plan whatsoever needs less", format_bytes(result.floor)));
+  text += line("floor", fmt::format("{}: no plan needs less", format_bytes(result.floor)));
   if (result.blocker) text += blocker_text(trace, result);
   return text + line("planner", effort(result)) + notes(result);
 }

@@ -8,7 +8,8 @@
 
 namespace reprise::internal {
 
-// The overhead that a full bar or the top of a picture stands for: the largest one, unless it is out of all proportion.
+// Returns the overhead that a full bar or the top of a picture stands for: the largest one, unless it is out of all
+// proportion.
 [[nodiscard]] double largest_shown_overhead(const Curve&);
 
 // 0, s, 2 s, ... with a round step s (1, 2 or 5 times a power of ten), at most `most` of them, up to `largest`.

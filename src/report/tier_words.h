@@ -11,12 +11,13 @@
 
 namespace reprise::internal {
 
-// Where a value is: "packed", "on disk", "on the host", "in 'tape'".
+// Returns where a value is: "packed", "on disk", "on the host", "in 'tape'".
 [[nodiscard]] std::string where(const Tier&);
-// What is done with one: "packing", "writing to disk", "copying to the host", "copying to 'tape'"; and back.
+// Return what is done with a value: "packing", "writing to disk", "copying to the host", "copying to 'tape'"; and the
+// way back.
 [[nodiscard]] std::string putting(const Tier&);
 [[nodiscard]] std::string getting(const Tier&);
-// Both: "packing and unpacking", "writing and reading", "copying there and back".
+// Returns both: "packing and unpacking", "writing and reading", "copying there and back".
 [[nodiscard]] std::string both_ways(const Tier&);
 
 // What a plan does with one of its tiers.

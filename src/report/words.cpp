@@ -28,7 +28,7 @@ std::string small_percent(double share) {
 
 std::string overhead(double cost_ratio) {
   if (cost_ratio <= 1) return "none";
-  // So many decimals that a small overhead does not look like none.
+  // With enough decimals that a small overhead does not look like none.
   const int decimals = cost_ratio < 1.001 ? 6 : cost_ratio < 2 ? 4 : 2;
   return fmt::format("{}: it costs {:.{}f} times as much as running everything once", percent(cost_ratio - 1),
                      cost_ratio, decimals);

@@ -13,47 +13,47 @@ struct Summary;
 
 namespace reprise::internal {
 
-// A share as per cent: "0 %", "<0.1 %", "3.1 %", "34 %", "1500 %".
+// Returns a share as per cent: "0 %", "<0.1 %", "3.1 %", "34 %", "1500 %".
 [[nodiscard]] std::string percent(double share);
 
-// A share that is small by nature, with two digits: "0.034 %", "1.2 %".
+// Returns a share that is small by nature, with two digits: "0.034 %", "1.2 %".
 [[nodiscard]] std::string small_percent(double share);
 
-// What a plan costs, in words: "3.1 %: it costs 1.0312 times as much as running everything once", "none".
+// Returns what a plan costs, in words: "3.1 %: it costs 1.0312 times as much as running everything once", "none".
 [[nodiscard]] std::string overhead(double cost_ratio);
 
-// How much of everything: "0.43".
+// Returns the share of everything: "0.43".
 [[nodiscard]] std::string share_of(Bytes part, Bytes everything);
 
-// With a large first letter, if that is a letter of ASCII's.
+// Returns the text with a capital first letter, if that is an ASCII letter.
 [[nodiscard]] std::string capitalized(std::string text);
 
-// "1 replay", "12 replays".
+// Returns "1 replay", "12 replays".
 [[nodiscard]] std::string count(std::size_t number, std::string_view noun);
 
-// "less than 0.1 s", "3.5 s", "12 s", "2 min 5 s".
+// Returns "less than 0.1 s", "3.5 s", "12 s", "2 min 5 s".
 [[nodiscard]] std::string duration(double seconds);
 
-// What a session added to its last step: "replaying, packing and waiting for the disk"; "nothing".
+// Returns what a session added to its last step: "replaying, packing and waiting for the disk"; "nothing".
 [[nodiscard]] std::string what_was_added(const Summary&);
 
-// A bar of at most `width` characters, in steps of an eighth of one. Never empty for a share above zero.
+// Returns a bar of at most `width` characters, in steps of an eighth of one. Never empty for a share above zero.
 inline constexpr int bar_width = 24;
 [[nodiscard]] std::string bar(double share, int width = bar_width);
 
-// One line of a report: "  peak        1.50 GiB".
+// Returns one line of a report: "  peak        1.50 GiB".
 [[nodiscard]] std::string line(std::string_view label, std::string_view text);
 
-// The trace's name made harmless, or "the trace" without one.
+// Returns the trace's name made harmless, or "the trace" without one.
 [[nodiscard]] std::string name_of(const Trace&);
 
-// "value 12 of 'conv3' (1.50 MiB)", "value 3 from outside (4.00 KiB)".
+// Returns "value 12 of 'conv3' (1.50 MiB)", "value 3 from outside (4.00 KiB)".
 [[nodiscard]] std::string describe_value(const Trace&, Id value);
 
-// "moment 12 'conv3'"; "moment 12" for one without a name.
+// Returns "moment 12 'conv3'"; "moment 12" for one without a name.
 [[nodiscard]] std::string describe_moment(const Trace&, Id moment);
 
-// The operator that makes a value, or "(outside)", cut to the width of a column.
+// Returns the operator that makes a value, or "(outside)", cut to the width of a column.
 [[nodiscard]] std::string maker_of(const Trace&, Id value, std::size_t width);
 
 }  // namespace reprise::internal

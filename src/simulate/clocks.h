@@ -28,48 +28,49 @@ class Clocks {
   [[nodiscard]] double waited() const { return waited_; }
 
   void compute(double cost) { now_ += cost; }
-  // It comes to be resident.
+  // Records that the value becomes resident, not by a get.
   void arrive(Id value) {
-    if (!values_.empty()) values_[value].there = 0;
+    if (!values_.empty()) values_[value].ready_at = 0;
   }
-  // Somebody needs it.
+  // Waits until the value was got: an operator needs it.
   void need(Id value) {
-    if (!values_.empty()) wait_until(values_[value].there);
+    if (!values_.empty()) wait_until(values_[value].ready_at);
   }
-  // Its memory goes, to nobody or to another value, or to the program, which may write into it.
+  // Waits for the transfers of a value whose memory is freed, taken over by another value, or held by the program,
+  // which may write into it.
   void wait_for_transfers(Id value) {
-    if (!values_.empty()) wait_until(values_[value].idle);
+    if (!values_.empty()) wait_until(values_[value].idle_from);
   }
 
-  // The tier's own span; that of the computation if the tier does nothing beside it.
+  // Return the span of the tier; that of the computation if the tier does not overlap with it.
   Span put(Id value, Id t, const TierEntry& entry) {
     const Span own = spend(entry.put_cost);
-    OfTier& tier = tiers_[t];
+    TierClock& tier = tiers_[t];
     if (!tier.overlaps) return own;
-    double begin = std::max({now_, values_[value].there, tier.puts_end});
+    double begin = std::max({now_, values_[value].ready_at, tier.puts_end});
     if (!tier.duplex || tier.limited) begin = std::max(begin, tier.gets_end);
-    tier.puts_end = tier.copy_there[value] = begin + entry.put_time;
+    tier.puts_end = tier.copy_ready_at[value] = begin + entry.put_time;
     return occupy(value, {begin, tier.puts_end});
   }
   Span get(Id value, Id t, const TierEntry& entry) {
     const Span own = spend(entry.get_cost);
-    OfTier& tier = tiers_[t];
+    TierClock& tier = tiers_[t];
     if (!tier.overlaps) return own;
-    double begin = std::max({now_, tier.copy_there[value], tier.gets_end});
+    double begin = std::max({now_, tier.copy_ready_at[value], tier.gets_end});
     if (!tier.duplex) begin = std::max(begin, tier.puts_end);
-    tier.gets_end = values_[value].there = begin + entry.get_time;
+    tier.gets_end = values_[value].ready_at = begin + entry.get_time;
     return occupy(value, {begin, tier.gets_end});
   }
 
  private:
-  struct OfTier {
+  struct TierClock {
     bool overlaps, duplex, limited;
-    double puts_end, gets_end;                  // of the last one so far
-    std::unordered_map<Id, double> copy_there;  // by value: when its last put is over
+    double puts_end, gets_end;                     // of the last one so far
+    std::unordered_map<Id, double> copy_ready_at;  // by value: when its last put is over
   };
-  struct OfValue {
-    double there = 0;  // when it has been got
-    double idle = 0;   // when no transfer uses its memory
+  struct ValueClock {
+    double ready_at = 0;   // when it has been got
+    double idle_from = 0;  // when no transfer uses its memory any more
   };
 
   Span spend(double cost) {
@@ -78,7 +79,7 @@ class Clocks {
     return {begin, now_};
   }
   Span occupy(Id value, Span span) {
-    values_[value].idle = std::max(values_[value].idle, span.end);
+    values_[value].idle_from = std::max(values_[value].idle_from, span.end);
     return span;
   }
   void wait_until(double time) {
@@ -88,8 +89,8 @@ class Clocks {
   }
 
   double now_ = 0, waited_ = 0;
-  std::vector<OfTier> tiers_;
-  std::vector<OfValue> values_;  // empty if no tier takes time
+  std::vector<TierClock> tiers_;
+  std::vector<ValueClock> values_;  // empty if no tier takes time
 };
 
 }  // namespace reprise::internal

@@ -1,4 +1,4 @@
-// Writes down where values are while the interpreter goes on; does nothing if nobody asked for it.
+// Records where values are while the interpreter runs. Does nothing if residences are not asked for.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ class Residences {
   void arrive(Id value, Residence::Origin origin, std::size_t action) {
     if (wanted_) begun_[value] = {value, origin, 0, action, action};
   }
-  // `end`: the first action that takes place without it; likewise below.
+  // `end`: the first action that takes place without the value; likewise below.
   void leave(Id value, std::size_t end) {
     if (!wanted_) return;
     begun_[value].end = end;
@@ -30,7 +30,7 @@ class Residences {
     const auto copy = copies_.extract({value, tier});
     record({value, Residence::Origin::put, tier, copy.mapped(), end});
   }
-  // When the plan has ended: copies that nobody got stay until then.
+  // Returns the record when the plan has ended. Copies that no action got stay until then.
   [[nodiscard]] std::vector<Residence> take(std::size_t end) {
     for (const auto& [copy, action] : copies_) record({copy.first, Residence::Origin::put, copy.second, action, end});
     return std::move(ended_);

@@ -30,14 +30,14 @@ class Interpreter {
         plan_(plan),
         options_(options),
         timeline_(trace),
-        ours_(trace.values.size(), 0),
+        undropped_(trace.values.size(), 0),
         held_(trace.values.size(), 0),
         tier_bytes_(plan.tiers.size(), 0),
         clocks_(plan, trace.values.size()),
         residences_(options.record_residences, trace.values.size()) {
     result_.tier_peaks.assign(plan.tiers.size(), 0);
     for (Id v = 0; v < trace_.value_count(); ++v) {
-      if (timeline_.made_at(v) == nowhere && !trace_.values[v].held) take(v);
+      if (timeline_.made_at(v) == nowhere && !trace_.values[v].held) make_resident(v);
     }
   }
 
@@ -52,11 +52,11 @@ class Interpreter {
         if (options_.record_times) result_.times.push_back(result_.cost);
         result_.cost = clocks_.now();
         result_.waited = clocks_.waited();
-        if (during_ > result_.peak && action.kind != Action::Kind::drop) {
-          result_.peak = during_;
+        if (live_ > result_.peak && action.kind != Action::Kind::drop) {
+          result_.peak = live_;
           result_.peak_action = at_;
         }
-        if (options_.record_live) result_.live.push_back(during_);
+        if (options_.record_live) result_.live.push_back(live_);
       }
       if (next_ < trace_.moment_count()) {
         throw Broken{Rule::complete, {}, fmt::format("moment {} {} has not run", next_, quoted(next_))};
@@ -69,15 +69,15 @@ class Interpreter {
     return std::move(result_);
   }
 
-  // Resident now, or made or arriving with the given action.
+  // Returns the values that are resident now, or made by or arriving with the given action.
   std::vector<Id> resident_with(const Action& action) {
     if (action.kind == Action::Kind::run) {
-      for (const Id v : timeline_.hold_starts(action.target)) take(v);
+      for (const Id v : timeline_.hold_starts(action.target)) make_resident(v);
     }
     if (action.kind == Action::Kind::run || action.kind == Action::Kind::replay) {
-      for (const Id v : trace_.outputs(action.target)) take(v);
+      for (const Id v : trace_.outputs(action.target)) make_resident(v);
     } else if (action.kind == Action::Kind::get) {
-      take(action.target);
+      make_resident(action.target);
     }
     std::vector<Id> values;
     for (Id v = 0; v < trace_.value_count(); ++v) {
@@ -112,13 +112,13 @@ class Interpreter {
         require_resident(v, "the program holds it from here on");
         clocks_.wait_for_transfers(v);
       }
-      if (made == nowhere) take(v);  // it arrives
+      if (made == nowhere) make_resident(v);  // it arrives
       hold(v);
     }
     for (const Id v : trace_.inputs(m)) need(v, "it is an input");
     for (const Id v : trace_.outputs(m)) {
-      if (const auto& input = trace_.values[v].takes_over) end(*input);
-      take(v);
+      if (const auto& input = trace_.values[v].takes_over) end_taken_over(*input);
+      make_resident(v);
       if (trace_.values[v].held && trace_.values[v].held->first == m) hold(v);
     }
     occupy(trace_.workspace(m));
@@ -139,7 +139,7 @@ class Interpreter {
     for (const Id v : trace_.outputs(m)) {
       if (resident(v)) made_again += bytes(v);
     }
-    for (const Id v : trace_.outputs(m)) take(v);
+    for (const Id v : trace_.outputs(m)) make_resident(v);
     occupy(made_again + trace_.workspace(m));
     clocks_.compute(trace_.cost(m));
     result_.replay_cost += trace_.cost(m);
@@ -148,19 +148,19 @@ class Interpreter {
 
   void drop(Id v) {
     require_value(v);
-    if (!ours_[v]) {
+    if (!undropped_[v]) {
       throw Broken{Rule::resident, v,
                    held_[v] ? "it was dropped already, only the program holds it" : "it is not resident"};
     }
-    ours_[v] = 0;
+    undropped_[v] = 0;
     if (!held_[v]) leave(v, at_);
-    during_ = resident_bytes_ + counted_tier_bytes_ + other_;  // frees only: never a peak, never against the budget
+    live_ = resident_bytes_ + counted_tier_bytes_ + other_;  // frees only: never a peak, never against the budget
   }
 
   void put(Id v, Id t, std::size_t at) {
     const TierEntry& entry = require_entry(v, t);
     require_resident(v, "it is to be put into a tier");
-    if (has_copy(v, t)) throw Broken{Rule::in_tier, v, fmt::format("{} has it already", tier_name(t))};
+    if (has_copy(v, t)) throw Broken{Rule::in_tier, v, fmt::format("{} already has a copy", tier_name(t))};
     last_get_[key(v, t)] = last_get_of_put_[at];
     const Tier& tier = plan_.tiers[t];
     if (tier.capacity && tier_bytes_[t] + entry.bytes > *tier.capacity) {
@@ -181,9 +181,9 @@ class Interpreter {
 
   void get(Id v, Id t, std::size_t at) {
     const TierEntry& entry = require_entry(v, t);
-    if (!has_copy(v, t)) throw Broken{Rule::in_tier, v, fmt::format("{} does not have it", tier_name(t))};
+    if (!has_copy(v, t)) throw Broken{Rule::in_tier, v, fmt::format("{} has no copy", tier_name(t))};
     if (resident(v)) throw Broken{Rule::not_resident, v, "it is resident already"};
-    take(v);
+    make_resident(v);
     occupy(0);
     record(at, clocks_.get(v, t, entry));
     result_.tier_cost += entry.get_cost;
@@ -199,24 +199,24 @@ class Interpreter {
   // ---- what is where ----------------------------------------------------------------------------------------------
 
   Bytes bytes(Id v) const { return trace_.values[v].bytes; }
-  bool resident(Id v) const { return ours_[v] || held_[v]; }
+  bool resident(Id v) const { return undropped_[v] || held_[v]; }
   bool has_copy(Id v, Id t) const { return last_get_.count(key(v, t)) != 0; }
 
-  void take(Id v) {
+  void make_resident(Id v) {
     if (!resident(v)) arrive(v);
-    ours_[v] = 1;
+    undropped_[v] = 1;
   }
   void hold(Id v) {
     if (!resident(v)) arrive(v);
     held_[v] = 1;
   }
   void release_hold(Id v) {
-    if (held_[v] && !ours_[v]) leave(v, at_ + 1);  // it was there while the moment ran
+    if (held_[v] && !undropped_[v]) leave(v, at_ + 1);  // it was there while the moment ran
     held_[v] = 0;
   }
-  void end(Id v) {  // its storage is taken over
+  void end_taken_over(Id v) {
     leave(v, at_);
-    ours_[v] = held_[v] = 0;
+    undropped_[v] = held_[v] = 0;
   }
 
   void arrive(Id v) {
@@ -245,21 +245,21 @@ class Interpreter {
                                         : Residence::Origin::run;
   }
 
-  // The action in hand takes place at the next moment to run, or the last one at the end, and needs this many bytes
-  // beside what is resident.
+  // Sets and checks the live bytes of this action. It takes place at the next moment to run (at the end of the plan,
+  // the last one), and needs `extra` bytes in addition to what is resident.
   void occupy(Bytes extra) {
     const Id at = std::min(next_, trace_.moment_count() - 1);
     other_ = at < 0 ? 0 : trace_.moments[at].other;
-    during_ = resident_bytes_ + counted_tier_bytes_ + other_ + extra;
-    if (options_.check_budget && during_ > plan_.budget) {
+    live_ = resident_bytes_ + counted_tier_bytes_ + other_ + extra;
+    if (options_.check_budget && live_ > plan_.budget) {
       throw Broken{
           Rule::budget,
           {},
-          fmt::format("{} bytes are live, {} above the budget of {}", during_, during_ - plan_.budget, plan_.budget)};
+          fmt::format("{} bytes are live, {} above the budget of {}", live_, live_ - plan_.budget, plan_.budget)};
     }
   }
 
-  // A copy leaves its tier with the last get before the value is put there again; a copy that nobody gets stays.
+  // A copy leaves its tier with the last get before the value is put there again; a copy without a get stays.
   void find_last_gets() {
     last_get_of_put_.assign(plan_.actions.size(), never);
     std::unordered_map<std::uint64_t, std::size_t> open;
@@ -301,7 +301,7 @@ class Interpreter {
       throw Broken{Rule::known, v, fmt::format("the plan has {} tiers", plan_.tiers.size())};
     }
     const TierEntry* entry = plan_.tiers[t].find(v);
-    if (!entry) throw Broken{Rule::in_tier, v, fmt::format("{} does not take it", tier_name(t))};
+    if (!entry) throw Broken{Rule::in_tier, v, fmt::format("{} does not accept it", tier_name(t))};
     return *entry;
   }
 
@@ -331,10 +331,10 @@ class Interpreter {
   const SimulateOptions& options_;
   const Timeline timeline_;
 
-  std::size_t at_ = 0;                                     // the action in hand
-  Residence::Origin origin_ = Residence::Origin::outside;  // of what arrives with it
+  std::size_t at_ = 0;                                     // this action
+  Residence::Origin origin_ = Residence::Origin::outside;  // of what arrives with this action
   Id next_ = 0;                                            // the moment to run next
-  std::vector<char> ours_;                                 // by value: made or got, and not dropped
+  std::vector<char> undropped_;                            // by value: made or got, and not dropped by the plan
   std::vector<char> held_;                                 // by value: the program holds it now
   Bytes resident_bytes_ = 0;
   std::vector<Bytes> tier_bytes_;
@@ -344,7 +344,7 @@ class Interpreter {
   std::unordered_map<std::uint64_t, std::size_t> last_get_;  // copies in tiers: the action after which they leave
   Clocks clocks_;
   Residences residences_;
-  Bytes during_ = 0;  // live bytes while the action in hand takes place
+  Bytes live_ = 0;  // live bytes while this action takes place
   Simulation result_;
 };
 

@@ -34,12 +34,12 @@ std::string Absences::text(const std::string& key) const {
   switch (absence.why) {
     case Why::rule:
       return fmt::format(
-          ": it was offered and not remembered, because the store's rule `remember` said no to it (cost {:g})",
+          ": it was offered and not remembered, because the store's rule `remember` returned false (cost {:g})",
           absence.cost);
     case Why::switched_off: return ": it was offered and not remembered, because the store was switched off";
     case Why::no_room:
-      return ": it was offered and not remembered, because there was no room and GiveUp::nothing gives up nothing";
-    case Why::given_up: return ": it was stored and then given up, because others needed its room";
+      return ": it was offered and not remembered, because there was no room and Evict::nothing evicts nothing";
+    case Why::evicted: return ": it was stored and then evicted, because others needed its room";
   }
   return {};
 }

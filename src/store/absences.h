@@ -1,4 +1,4 @@
-// Why values are not in a store though they were offered to it, so that whoever asks for one is told.
+// Remembers why values that were offered to a store are not in it, for the text of NotStored.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ class Absences {
   enum class Why : std::uint8_t {
     rule,          // `remember` returned false
     switched_off,  // the store was
-    no_room,       // and nothing may be given up
-    given_up,      // it was stored, and left for others
+    no_room,       // and nothing may be evicted
+    evicted,       // it was stored, and evicted for others
   };
   static constexpr std::size_t most = 1024;
 

@@ -8,18 +8,18 @@
 namespace reprise::internal {
 namespace {
 
-void tell(Bytes change) {
-  if (const auto witness = buffer_witness.load(std::memory_order_relaxed)) witness(change);
+void report(Bytes change) {
+  if (const auto observer = buffer_observer.load(std::memory_order_relaxed)) observer(change);
 }
 
 }  // namespace
 
 // malloc, because what it gives can be made smaller where it is.
 Buffer::Buffer(Reservation reserved) : room(std::move(reserved)) {
-  tell(room.bytes());
+  report(room.bytes());
   memory_ = static_cast<std::byte*>(std::malloc(std::max<std::size_t>(1, static_cast<std::size_t>(room.bytes()))));
   if (!memory_) {
-    tell(-room.bytes());
+    report(-room.bytes());
     throw std::bad_alloc();
   }
   room.hold();
@@ -37,13 +37,13 @@ void Buffer::shrink(Bytes bytes) {
   void* smaller = std::realloc(memory_, std::max<std::size_t>(1, static_cast<std::size_t>(bytes)));
   if (!smaller) throw std::bad_alloc();
   memory_ = static_cast<std::byte*>(smaller);
-  tell(bytes - room.bytes());
+  report(bytes - room.bytes());
   room.shrink(bytes);
 }
 
-ArrayMemory Buffer::give_away() {
+ArrayMemory Buffer::take_memory() {
   ArrayMemory memory(std::exchange(memory_, nullptr));
-  tell(-room.bytes());
+  report(-room.bytes());
   const Reservation over = std::move(room);
   return memory;
 }
@@ -51,7 +51,7 @@ ArrayMemory Buffer::give_away() {
 Reservation Buffer::release() {
   if (memory_) {
     std::free(std::exchange(memory_, nullptr));
-    tell(-room.bytes());
+    report(-room.bytes());
   }
   return std::move(room);
 }

@@ -1,4 +1,4 @@
-// Memory for a coded value: allocated after it was reserved, freed before it is given back.
+// Memory for a coded value: allocated after it was reserved, freed before the reservation ends.
 #pragma once
 
 #include <atomic>
@@ -23,9 +23,9 @@ class Buffer {
   [[nodiscard]] std::span<const std::byte> bytes() const { return {memory_, static_cast<std::size_t>(room.bytes())}; }
   void shrink(Bytes);
 
-  // Gives the memory away and leaves an empty buffer; nothing is reserved for it any more.
-  [[nodiscard]] ArrayMemory give_away();
-  // Frees the memory and leaves an empty buffer; what is returned is still reserved.
+  // Moves the memory out, ends its reservation and leaves an empty buffer.
+  [[nodiscard]] ArrayMemory take_memory();
+  // Frees the memory, leaves an empty buffer and returns the reservation.
   [[nodiscard]] Reservation release();
 
   Reservation room;
@@ -34,8 +34,8 @@ class Buffer {
   std::byte* memory_;
 };
 
-// For tests, to prove the above: told how many bytes more (or less) buffers hold, right before they are allocated and
-// right after they were freed. By any thread.
-inline std::atomic<void (*)(Bytes)> buffer_witness = nullptr;
+// For tests of this order: called with the change in bytes, right before they are allocated and right after they were
+// freed, by any thread.
+inline std::atomic<void (*)(Bytes)> buffer_observer = nullptr;
 
 }  // namespace reprise::internal

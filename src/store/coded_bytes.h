@@ -1,4 +1,4 @@
-// What decoding checks before it looks at a byte. Coded bytes may come from a file that somebody else has written to.
+// What decoding checks before it looks at a byte. Coded bytes may come from a file that another process has written to.
 #pragma once
 
 #include <cstddef>

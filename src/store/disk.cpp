@@ -66,7 +66,7 @@ void write_all(OpenFile& file, std::span<const std::byte> bytes) {
   while (!bytes.empty()) bytes = bytes.subspan(file.write(bytes));
 }
 
-// How many there were.
+// Returns the number of bytes read: fewer than asked for at the end of the file.
 std::size_t read_all(OpenFile& file, std::uint64_t offset, std::span<std::byte> bytes) {
   std::size_t done = 0;
   while (done < bytes.size()) {
@@ -77,9 +77,9 @@ std::size_t read_all(OpenFile& file, std::uint64_t offset, std::span<std::byte> 
   return done;
 }
 
-// ---- folders of the dead --------------------------------------------------------------------------------------------
+// ---- folders of killed processes ------------------------------------------------------------------------------------
 
-// Returns how the names of folders begin that were made since this machine was started. Empty if that cannot be told.
+// Returns how the names of folders begin that were made since this machine was started. Empty if that is not known.
 const std::string& prefix_of_this_boot() {
   static const std::string prefix = [] {
     std::string id;
@@ -89,7 +89,7 @@ const std::string& prefix_of_this_boot() {
   return prefix;
 }
 
-// Files of a store, and nothing else that somebody may have put there.
+// Removes the files of a store, and nothing else that may be there, and then the folder.
 void remove_with_files(Folder& inside, const std::string& name, Folder& folder) {
   for (const FolderEntry& entry : folder.list()) {
     if (!entry.is_folder && entry.name.ends_with(file_suffix)) folder.remove_file(entry.name);
@@ -99,8 +99,8 @@ void remove_with_files(Folder& inside, const std::string& name, Folder& folder) 
   inside.remove_folder(name);
 }
 
-// Housekeeping: a folder that cannot be removed (perhaps it is another user's) is left alone.
-void remove_folders_of_the_dead(Folder& inside) try {
+// Removes abandoned folders. A folder that cannot be removed (perhaps it is another user's) is left alone.
+void remove_abandoned_folders(Folder& inside) try {
   const bool local = inside.is_local();
   const std::string& of_this_boot = prefix_of_this_boot();
   for (const FolderEntry& entry : inside.list()) {
@@ -119,8 +119,8 @@ void remove_folders_of_the_dead(Folder& inside) try {
 
 // ---- the folder -----------------------------------------------------------------------------------------------------
 
-// Between making the folder and taking its lock, somebody who starts may believe that it belongs to nobody and remove
-// it. Then the lock cannot be had, or there is no place for it; and another name is as good.
+// Between making the folder and taking its lock, a store that starts may take the folder for abandoned and remove it.
+// Then locking fails, and another name is tried.
 DiskFolder::DiskFolder(std::shared_ptr<Folder> inside, const fs::path& path) : inside_(std::move(inside)) {
   static std::atomic<std::uint64_t> next_number = 0;
   const std::string_view prefix = prefix_of_this_boot().empty() ? folder_prefix : prefix_of_this_boot();
@@ -166,14 +166,14 @@ DiskFolder::~DiskFolder() {
   if (!ours() || kept_) return;
   try {
     remove_with_files(*inside_, path_.filename().string(), *folder_);
-  } catch (const FileError&) {  // once the lock is free, whoever starts next in this place tries again
+  } catch (const FileError&) {  // the next store that starts in this place tries again
   }
 }
 
 Disk::Disk(FileSystem& files, const fs::path& folder, bool keep) : path_(folder), keep_(keep) {
   try {
     inside_ = files.open_folder(folder);
-    remove_folders_of_the_dead(*inside_);
+    remove_abandoned_folders(*inside_);
     folder_ = keep ? std::make_shared<DiskFolder>(inside_, path_, DiskFolder::Kept{})
                    : std::make_shared<DiskFolder>(inside_, path_);
   } catch (const FileError& error) {
@@ -184,7 +184,7 @@ Disk::Disk(FileSystem& files, const fs::path& folder, bool keep) : path_(folder)
   }
 }
 
-// In a child two threads may make one at the same time; then one of the two goes again.
+// In a child two threads may make a folder at the same time; then one of the two is removed again.
 std::shared_ptr<const DiskFolder> Disk::folder() {
   const auto present = [this] {
     const std::lock_guard lock(mutex_);
@@ -198,7 +198,7 @@ std::shared_ptr<const DiskFolder> Disk::folder() {
 }
 
 void Disk::after_fork_in_child() {
-  for (Leftover& leftover : leftovers_) leftover.room.forget_after_fork();
+  for (Leftover& leftover : leftovers_) leftover.room.detach_after_fork();
   leftovers_.clear();
   mutex_.unlock();
 }
@@ -233,8 +233,8 @@ Reservation DiskFile::release(const std::string& key) {
     try {
       folder_->files().remove_file(name_);
     } catch (const FileError& error) {
-      room.settle();  // these do not come back by themselves
-      room.hold();    // at least a part of the file is there
+      room.mark_at_rest();  // these do not come back by themselves
+      room.hold();          // at least a part of the file is there
       const std::lock_guard lock(disk_.mutex_);
       disk_.leftovers_.push_back({folder_, name_, std::move(room)});
       throw disk_error(key, error.what());
@@ -249,7 +249,7 @@ bool Disk::remove_leftovers(const std::string& key) {
     const std::lock_guard lock(mutex_);
     leftovers.swap(leftovers_);
   }
-  for (Leftover& leftover : leftovers) leftover.room.loosen();  // whoever lacks room meanwhile may hope for these
+  for (Leftover& leftover : leftovers) leftover.room.mark_in_transit();  // a thread that lacks room may wait for these
   const bool any = !leftovers.empty();
   while (!leftovers.empty()) {
     try {
@@ -257,7 +257,7 @@ bool Disk::remove_leftovers(const std::string& key) {
     } catch (const FileError& error) {
       const std::lock_guard lock(mutex_);
       for (Leftover& leftover : leftovers) {
-        leftover.room.settle();
+        leftover.room.mark_at_rest();
         leftovers_.push_back(std::move(leftover));
       }
       throw disk_error(key, error.what());

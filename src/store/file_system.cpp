@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Calls again as long as a signal came in between.
+// Calls again as long as a signal interrupts the call.
 template <class Call>
 auto uninterrupted(Call call) {
   decltype(call()) result;
@@ -29,7 +29,7 @@ auto uninterrupted(Call call) {
   return result;
 }
 
-// What an errno means. Not std::strerror: another thread may be using its text.
+// Returns what an errno means. Not std::strerror: another thread may be using its text.
 std::string reason_of(int code) {
   return std::generic_category().message(code);
 }
@@ -44,9 +44,9 @@ class Descriptor {
   Descriptor& operator=(Descriptor&&) = delete;
 
   [[nodiscard]] int number() const { return number_; }
-  // Leaves the descriptor to somebody else.
+  // Releases the descriptor without closing it.
   void release() { number_ = -1; }
-  // After EINTR the descriptor is closed, too: calling again could close somebody else's.
+  // After EINTR the descriptor is closed as well: calling again could close another file.
   [[nodiscard]] bool close() {
     const int number = std::exchange(number_, -1);
     return number < 0 || ::close(number) == 0 || errno == EINTR;
@@ -58,7 +58,7 @@ class Descriptor {
 
 constexpr const char* what_to_do = "name another folder, or remove it if it is not needed";
 
-// Throws unless nobody but this user can have changed what is open.
+// Throws if another user can have changed what is open.
 void require_own(const char* operation, const fs::path& path, const struct stat& status) {
   const auto refuse = [&](const std::string& why) {
     throw FileError(operation, path, EPERM, fmt::format("{}: {}", why, what_to_do));
@@ -131,7 +131,7 @@ class MachineLock : public FileLock {
   explicit MachineLock(Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
 
  private:
-  Descriptor descriptor_;  // closing it gives up the lock
+  Descriptor descriptor_;  // closing it releases the lock
 };
 
 class MachineFolder : public Folder {
@@ -216,7 +216,7 @@ class MachineFolder : public Folder {
       if (errno == EWOULDBLOCK) return nullptr;
       throw FileError("lock", path, errno);
     }
-    // Whoever held the lock until now may have removed the file; then this is the lock of nothing.
+    // The previous holder of the lock may have removed the file; then this lock protects nothing.
     if (status_of("lock", path, file).st_nlink == 0) return nullptr;
     return std::make_unique<MachineLock>(std::move(file));
   }
@@ -226,7 +226,7 @@ class MachineFolder : public Folder {
     return std::make_unique<MachineFile>(path, open_at("make", name, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW));
   }
 
-  // A pipe is opened without waiting for another end, and refused like everything else that is no file.
+  // Opens a pipe without waiting for its other end, and refuses it like everything else that is not a file.
   std::unique_ptr<OpenFile> open(const std::string& name) override {
     constexpr const char* operation = "open";
     const fs::path path = path_ / name;

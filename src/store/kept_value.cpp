@@ -27,7 +27,7 @@ class Writer {
   std::vector<std::byte> text;
 };
 
-// Reads no further than there is something.
+// Reads numbers and texts from bytes, never beyond their end.
 class DescriptionReader {
  public:
   explicit DescriptionReader(std::span<const std::byte> text) : left_(text) {}

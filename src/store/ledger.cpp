@@ -7,17 +7,17 @@ namespace reprise::internal {
 
 Reservation& Reservation::operator=(Reservation&& other) noexcept {
   if (this != &other) {
-    give_back();
+    free();
     ledger_ = std::exchange(other.ledger_, nullptr);
     bytes_ = std::exchange(other.bytes_, 0);
-    loose_ = other.loose_;
+    in_transit_ = other.in_transit_;
     held_ = std::exchange(other.held_, false);
   }
   return *this;
 }
 
-void Reservation::give_back() {
-  if (ledger_) ledger_->change(bytes_, loose_ ? 1 : 0, held(bytes_));
+void Reservation::free() {
+  if (ledger_) ledger_->change(bytes_, in_transit_ ? 1 : 0, held(bytes_));
   ledger_ = nullptr;
   bytes_ = 0;
   held_ = false;
@@ -32,26 +32,26 @@ void Reservation::shrink(Bytes bytes) {
 void Reservation::absorb(Reservation&& other) {
   if (std::exchange(other.held_, false)) ledger_->change(0, 0, other.bytes_);
   bytes_ += std::exchange(other.bytes_, 0);
-  other.give_back();
+  other.free();
 }
 
 void Reservation::hold() {
   if (ledger_ && !std::exchange(held_, true)) ledger_->hold(bytes_);
 }
 
-void Reservation::settle() {
-  if (ledger_ && std::exchange(loose_, false)) ledger_->change(0, 1, 0);
+void Reservation::mark_at_rest() {
+  if (ledger_ && std::exchange(in_transit_, false)) ledger_->change(0, 1, 0);
 }
 
-void Reservation::loosen() {
-  if (ledger_ && !std::exchange(loose_, true)) ledger_->change(0, -1, 0);
+void Reservation::mark_in_transit() {
+  if (ledger_ && !std::exchange(in_transit_, true)) ledger_->change(0, -1, 0);
 }
 
 std::optional<Reservation> Ledger::try_reserve(Bytes bytes) {
   const std::lock_guard lock(mutex_);
   if (bytes > budget_ - used_) return std::nullopt;
   used_ += bytes;
-  ++loose_;
+  ++in_transit_;
   return Reservation(*this, bytes);
 }
 
@@ -98,30 +98,31 @@ void Ledger::hold(Bytes bytes) {
   peak_ = std::max(peak_, held_);
 }
 
-void Ledger::change(Bytes bytes, int loose, Bytes held) {
+void Ledger::change(Bytes bytes, int in_transit, Bytes held) {
   const std::lock_guard lock(mutex_);
   used_ -= bytes;
   held_ -= held;
-  loose_ -= loose;
+  in_transit_ -= in_transit;
   ++version_.changes;
   changed_.notify_all();
 }
 
-bool Ledger::wait_past(const Version& since, bool own_hope) {
+bool Ledger::wait_past(const Version& since, bool for_touch) {
   std::unique_lock lock(mutex_);
   const auto changed = [&] {
-    return version_.changes != since.changes || (own_hope && version_.touches != since.touches);
+    return version_.changes != since.changes || (for_touch && version_.touches != since.touches);
   };
-  // Loose bytes that end are a change, so there is no need to look at them again.
-  if (!changed() && loose_ == 0 && !own_hope) return false;
+  // Bytes whose transit ends are a change, so `in_transit_` need not be read again.
+  if (!changed() && in_transit_ == 0 && !for_touch) return false;
   changed_.wait(lock, changed);
   return true;
 }
 
-void Ledger::after_fork_in_child(Bytes settled) {
-  used_ = held_ = settled;
-  loose_ = 0;
-  new (&changed_) std::condition_variable;  // not destroyed before: that would wait for those who waited on it
+void Ledger::after_fork_in_child(Bytes at_rest) {
+  used_ = held_ = at_rest;
+  in_transit_ = 0;
+  // Not destroyed before: its destructor would wait for threads that are not here.
+  new (&changed_) std::condition_variable;
   mutex_.unlock();
 }
 

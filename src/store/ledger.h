@@ -1,10 +1,10 @@
-// The bytes of one tier, on paper. Whoever wants bytes reserves them first, and gives them back after they are free
-// again, so that what is held can never be more than what is written here, and that never passes the budget.
+// Counts the bytes of one tier. Bytes are reserved before they are allocated, and their reservation ends after they
+// were freed. So the bytes held never pass the bytes reserved, and these never pass the budget.
 //
-// Some reserved bytes are settled: they belong to a value that is at rest in the store, and only giving it up would
-// bring them back. The others are loose: somebody works on what they are for and will, without waiting for bytes of
-// this tier, either give them back or settle them. So whoever lacks room may wait while there are loose ones, and has
-// no reason to wait when there are none.
+// Reserved bytes are at rest or in transit. At rest they belong to a value in the store, and only evicting or removing
+// it frees them. In transit, a thread works with them and will, without waiting for bytes of this tier, either free
+// them or mark them as at rest. So a thread that lacks room may wait while bytes are in transit, and must not wait when
+// none are.
 //
 // Reserved bytes are held once they are really there: memory is allocated, a file is written. Only what is held counts
 // for the peak.
@@ -26,36 +26,36 @@ namespace reprise::internal {
 
 class Ledger;
 
-// Bytes that are reserved for its owner, until it ends. Loose at first. One thread at a time.
+// Reserves bytes as long as it lives. In transit at first. Not thread-safe.
 class REPRISE_EXPORT Reservation {
  public:
   Reservation() = default;
-  ~Reservation() { give_back(); }
+  ~Reservation() { free(); }
   Reservation(Reservation&& other) noexcept { *this = std::move(other); }
   Reservation& operator=(Reservation&& other) noexcept;
 
   [[nodiscard]] Bytes bytes() const { return bytes_; }
-  void shrink(Bytes);          // gives the rest back
-  void absorb(Reservation&&);  // of the same ledger; what it was for is not there any more
-  // Says that the bytes are there, until they are given back.
+  void shrink(Bytes);          // frees the rest
+  void absorb(Reservation&&);  // one of the same ledger whose memory or file is gone
+  // Counts the bytes as held until they are freed.
   void hold();
 
-  // What they are already stays as it is.
-  void settle();
-  void loosen();
-  // In the child of a fork, before the ledger is told what is left.
-  void settle_after_fork() { loose_ = false; }
-  void forget_after_fork() { ledger_ = nullptr; }
+  // Do nothing if that is the state already.
+  void mark_at_rest();
+  void mark_in_transit();
+  // In the child of a fork, before Ledger::after_fork_in_child.
+  void mark_at_rest_after_fork() { in_transit_ = false; }
+  void detach_after_fork() { ledger_ = nullptr; }
 
  private:
   friend class Ledger;
   Reservation(Ledger& ledger, Bytes bytes) : ledger_(&ledger), bytes_(bytes) {}
-  void give_back();
+  void free();
   [[nodiscard]] Bytes held(Bytes of) const { return held_ ? of : 0; }
 
   Ledger* ledger_ = nullptr;
   Bytes bytes_ = 0;
-  bool loose_ = true;
+  bool in_transit_ = true;
   bool held_ = false;
 };
 
@@ -63,7 +63,7 @@ class REPRISE_EXPORT Ledger {
  public:
   explicit Ledger(Bytes budget) : budget_(budget) {}
 
-  // None: they do not fit at the moment.
+  // Empty if they do not fit at the moment.
   [[nodiscard]] std::optional<Reservation> try_reserve(Bytes);
   [[nodiscard]] bool fits(Bytes) const;
 
@@ -73,27 +73,27 @@ class REPRISE_EXPORT Ledger {
   [[nodiscard]] Bytes peak() const;  // the most ever held
   void reset_peak();
 
-  // What changes with everything that may make room.
+  // Changes with everything that may make room.
   struct Version {
-    std::uint64_t changes = 0;  // bytes came back, were settled or loosened
-    std::uint64_t touches = 0;  // somebody said so
+    std::uint64_t changes = 0;  // bytes were freed or changed their state
+    std::uint64_t touches = 0;  // calls of touch()
   };
   [[nodiscard]] Version version() const;
-  // For what the ledger does not see.
+  // Reports a change that the ledger does not see.
   void touch();
 
-  // Waits for a change since this version, as long as there is hope for one: loose bytes. Those with a hope of their
-  // own wait for a touch as well, and without loose bytes, too. False: there is no hope.
-  [[nodiscard]] bool wait_past(const Version&, bool own_hope = false);
+  // Waits for a change since this version. Returns false at once if there is none to wait for, because no bytes are in
+  // transit. With `for_touch` a touch counts as a change, and is waited for in any case.
+  [[nodiscard]] bool wait_past(const Version&, bool for_touch = false);
 
-  // See store_forks.h. In the child only `settled` bytes are left.
+  // See store_forks.h. In the child only `at_rest` bytes are left.
   void before_fork() { mutex_.lock(); }
   void after_fork_in_parent() { mutex_.unlock(); }
-  void after_fork_in_child(Bytes settled);
+  void after_fork_in_child(Bytes at_rest);
 
  private:
   friend class Reservation;
-  void change(Bytes bytes, int loose, Bytes held);  // takes these off
+  void change(Bytes bytes, int in_transit, Bytes held);  // subtracts these
   void hold(Bytes);
 
   const Bytes budget_;
@@ -103,7 +103,7 @@ class REPRISE_EXPORT Ledger {
   Bytes held_ = 0;
   Bytes peak_ = 0;
   Version version_;
-  std::int64_t loose_ = 0;  // reservations
+  std::int64_t in_transit_ = 0;  // reservations
 };
 
 }  // namespace reprise::internal

@@ -48,7 +48,7 @@ std::uint64_t element_at(std::span<const std::byte> data, int element_bytes, std
   }
 }
 
-// The first element, and the first one that is different, if there is one.
+// Returns the patterns of the first element, and the first one that is different, if there is one.
 PackedHeader first_two_patterns(const PackingKernels& kernels, std::span<const std::byte> data, int element_bytes,
                                 std::size_t elements) {
   PackedHeader patterns;
@@ -59,7 +59,7 @@ PackedHeader first_two_patterns(const PackingKernels& kernels, std::span<const s
   return patterns;
 }
 
-// Most arrays are no masks: a look at the start costs less than setting up the loops.
+// Most arrays are not masks: a look at the start costs less than setting up the loops.
 bool starts_two_valued(std::span<const std::byte> data, int element_bytes, std::size_t elements) {
   const std::uint64_t first = element_at(data, element_bytes, 0);
   std::uint64_t second = first;

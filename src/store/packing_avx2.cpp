@@ -13,7 +13,7 @@ const PackingKernels* avx2_packing(int) {
 
 #include <immintrin.h>
 
-// Functions compiled for AVX2 on a machine that may not have it: they are only reached through `avx2_packing`.
+// Functions compiled for AVX2, on a machine that may not have AVX2: they are only reached through `avx2_packing`.
 #define REPRISE_AVX2 __attribute__((target("avx2")))
 
 namespace reprise::internal {

@@ -9,9 +9,9 @@ namespace reprise::internal {
 struct PackingKernels {
   // The first element that is not this pattern; n if there is none.
   std::size_t (*first_other)(const std::byte* data, std::size_t n, std::uint64_t pattern);
-  // Whether all elements are one of the two patterns.
+  // Returns whether all elements are one of the two patterns.
   bool (*two_valued)(const std::byte* data, std::size_t n, std::uint64_t zero, std::uint64_t one);
-  // False if one is neither.
+  // Returns false if an element is neither pattern.
   bool (*to_bits)(const std::byte* data, std::size_t n, std::uint64_t zero, std::uint64_t one, std::byte* out);
   void (*from_bits)(const std::byte* packed, std::size_t n, std::uint64_t zero, std::uint64_t one, std::byte* out);
 

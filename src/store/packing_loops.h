@@ -1,5 +1,5 @@
-// Loops that a compiler turns into good code for whatever machine it is told: each is inlined into a function that
-// says which. T is the unsigned type of an element; elements may lie at any address.
+// Loops that a compiler turns into good code for any machine: each is inlined into a function that says which one. T is
+// the unsigned type of an element; elements may lie at any address.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What to remember and what to give up: the rules that come with a store.
+// What to remember and what to evict: the rules that come with a store.
 #include <charconv>
 
 #include "reprise/store/store.h"
@@ -39,11 +39,11 @@ Remember costly(double threshold) {
 
 }  // namespace remember
 
-const char* name(GiveUp rule) {
+const char* name(Evict rule) {
   switch (rule) {
-    case GiveUp::oldest: return "oldest";
-    case GiveUp::cheapest: return "cheapest";
-    case GiveUp::nothing: return "nothing";
+    case Evict::oldest: return "oldest";
+    case Evict::cheapest: return "cheapest";
+    case Evict::nothing: return "nothing";
   }
   return "unknown";
 }

@@ -14,7 +14,7 @@ const RoundingKernels* avx2_rounding(Element) {
 #include <cpuid.h>
 #include <immintrin.h>
 
-// Functions compiled for AVX2 on a machine that may not have it: they are only reached through `avx2_rounding`.
+// Functions compiled for AVX2, on a machine that may not have AVX2: they are only reached through `avx2_rounding`.
 #define REPRISE_AVX2 __attribute__((target("avx2,f16c")))
 
 namespace reprise::internal {

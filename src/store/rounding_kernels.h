@@ -27,10 +27,10 @@ struct RoundingKernels {
   void (*from_int8)(const std::byte* coded, std::size_t n, std::byte* out);
 };
 
-// How many bytes n elements become, of the type that they have.
+// Returns how many bytes n elements become, of the type that they have.
 [[nodiscard]] std::size_t int8_bytes(Element, std::size_t n);
 
-// The fastest for elements of this type here. Nullptr for integers.
+// Returns the fastest for elements of this type here. Nullptr for integers.
 [[nodiscard]] const RoundingKernels* rounding(Element);
 
 // For float32 and float64.

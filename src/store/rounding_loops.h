@@ -1,5 +1,5 @@
-// half and bfloat16 are rounded in integers, so that neither the rounding mode nor a processor that is told to flush
-// subnormal numbers to zero changes a bit. Each loop is inlined into a function that says which machine it is for.
+// half and bfloat16 are rounded in integers, so that neither the rounding mode nor a processor that flushes subnormal
+// numbers to zero changes a bit. Each loop is inlined into a function that says which machine it is for.
 #pragma once
 
 #include <algorithm>

@@ -132,7 +132,7 @@ std::ostream& operator<<(std::ostream& out, const StoreStatistics& s) {
   line("hits", s.hits);
   line("misses", s.misses);
   line("evictions", s.evictions);
-  line("forgotten", s.forgotten);
+  line("dropped", s.dropped);
   line("moves to disk", s.moves_to_disk);
   line("moves to memory", s.moves_to_memory);
   line("not remembered", s.not_remembered);

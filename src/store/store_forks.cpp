@@ -9,24 +9,24 @@
 namespace reprise::internal {
 namespace {
 
-// There before everything and never destroyed: stores may be global.
+// Initialized before everything and never destroyed: stores may be global.
 constinit std::mutex mutex;  // of the list
-constinit ToldOfForks* first = nullptr;
+constinit ForkSubscription* first = nullptr;
 constinit std::atomic<std::uint64_t> forks_so_far = 0;
 
 void before() {
   mutex.lock();
-  ToldOfForks::tell_all(&HasLocks::before_fork);
+  ForkSubscription::call_all(&HasLocks::before_fork);
 }
 
 void in_parent() {
-  ToldOfForks::tell_all(&HasLocks::after_fork_in_parent);
+  ForkSubscription::call_all(&HasLocks::after_fork_in_parent);
   mutex.unlock();
 }
 
 void in_child() {
   ++forks_so_far;
-  ToldOfForks::tell_all(&HasLocks::after_fork_in_child);
+  ForkSubscription::call_all(&HasLocks::after_fork_in_child);
   mutex.unlock();
 }
 
@@ -38,21 +38,21 @@ ProcessId ProcessId::now() {
   return {::getpid(), forks_so_far};
 }
 
-ToldOfForks::ToldOfForks(HasLocks& about) : about_(about) {
+ForkSubscription::ForkSubscription(HasLocks& subscriber) : subscriber_(subscriber) {
   const std::lock_guard lock(mutex);
   after_ = first;
   if (after_) after_->before_ = this;
   first = this;
 }
 
-ToldOfForks::~ToldOfForks() {
+ForkSubscription::~ForkSubscription() {
   const std::lock_guard lock(mutex);
   (before_ ? before_->after_ : first) = after_;
   if (after_) after_->before_ = before_;
 }
 
-void ToldOfForks::tell_all(void (HasLocks::*what)()) {
-  for (ToldOfForks* one = first; one; one = one->after_) (one->about_.*what)();
+void ForkSubscription::call_all(void (HasLocks::*function)()) {
+  for (ForkSubscription* one = first; one; one = one->after_) (one->subscriber_.*function)();
 }
 
 }  // namespace reprise::internal

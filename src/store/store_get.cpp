@@ -11,7 +11,7 @@ class StoreState::Reading {
   Reading(StoreState& store, const std::string& key) : store_(store) {
     std::unique_lock lock(store_.mutex_);
     auto found = store_.values_.find(key);
-    // Being read from disk by the store's thread: once is enough.
+    // The store's thread is reading it from disk: wait for that.
     while (found != store_.values_.end() && found->second->moving && found->second->tier() == TierKind::disk) {
       store_.moved_.wait(lock);
       found = store_.values_.find(key);
@@ -40,7 +40,7 @@ class StoreState::Reading {
   Reading(const Reading&) = delete;
   Reading& operator=(const Reading&) = delete;
 
-  Reference value;  // nullptr: not there
+  Reference value;  // null: not there
   std::shared_ptr<const Buffer> buffer;
   std::shared_ptr<const DiskFile> file;
 
@@ -60,7 +60,7 @@ std::optional<Array> StoreState::take_over(const std::string& key) {
     ++counts_.hits;
     value = remove(found);
   }
-  return Array(value->element, value->shape, value->buffer->give_away());
+  return Array(value->element, value->shape, value->buffer->take_memory());
 }
 
 std::optional<Array> StoreState::find(const std::string& key, Then then) {
@@ -78,8 +78,8 @@ std::optional<Array> StoreState::find(const std::string& key, Then then) {
     }
     if (then == Then::keep) return array;
 
-    // Removed only now, so that a value that cannot be read stays. If somebody else was faster, there may be another
-    // one of this key.
+    // Removed only now, so that a value that cannot be read stays. If another thread was faster, the key may have a new
+    // value.
     Reference taken;
     const std::lock_guard lock(mutex_);
     if (!value->gone) {
@@ -109,14 +109,15 @@ Array StoreState::decode(const StoredValue& value, const Buffer* buffer, const D
     disk_->read(value.key, *file, coded.bytes());
     return decode(value, coded.bytes());
   }
-  // Memory is full. Giving up others so that one can be read would be worse than some memory more for the caller, who
-  // gets an array anyway.
+  // Memory is full. Evicting other values so that one can be read would be worse than some memory more for the caller,
+  // who gets an array anyway.
   std::vector<std::byte> coded(static_cast<std::size_t>(value.bytes));
   disk_->read(value.key, *file, coded);
   return decode(value, coded);
 }
 
-// What a kept file says about its value may be wrong, so nothing is allocated for it before the codec has had a look.
+// What a kept file says about its value may be wrong, so nothing is allocated for it before the codec has checked the
+// size.
 Array StoreState::decode(const StoredValue& value, std::span<const std::byte> coded) {
   value.codec->check_size(coded, value.element, static_cast<std::size_t>(value.plain_bytes));
   Array array(value.element, value.shape);

@@ -72,7 +72,7 @@ bool StoreState::remembers(const Offer& offer) {
   return false;
 }
 
-// nullptr: the codec cannot code it.
+// Null if the codec cannot code the array.
 std::shared_ptr<Buffer> StoreState::code(const Codec& codec, const ArrayView& array, Reservation room) {
   auto buffer = std::make_shared<Buffer>(std::move(room));
   const std::optional<std::size_t> coded = codec.encode(array, buffer->bytes());
@@ -85,7 +85,7 @@ std::shared_ptr<Buffer> StoreState::code(const Codec& codec, const ArrayView& ar
   return buffer;
 }
 
-// From the caller's memory. `fits_memory`: only at the moment there was no room in memory.
+// Writes the caller's array to disk, or refuses it. `fits_memory`: memory has no room only at the moment.
 PutResult StoreState::put_on_disk(const Reference& value, const ArrayView& array, const Codec& asked,
                                   bool fits_memory) {
   const Bytes budget = ledger(TierKind::disk).budget();
@@ -121,10 +121,10 @@ PutResult StoreState::refuse(const StoredValue& value) {
   return PutResult::refused;
 }
 
-// Into the table; what had this key goes.
+// Enters the value into the table, in place of the one that had this key.
 PutResult StoreState::commit(const Reference& value, const Codec& asked) {
   value->bytes = value->buffer ? value->buffer->room.bytes() : value->plain_bytes;
-  value->score = score_of(options_.give_up, value->cost, value->bytes);
+  value->score = score_of(options_.evict, value->cost, value->bytes);
 
   Reference old;
   const std::lock_guard lock(mutex_);
@@ -139,7 +139,7 @@ PutResult StoreState::commit(const Reference& value, const Codec& asked) {
   if (old) retire(*old);
   absences_.remove(value->key);
   ++into.count;
-  value->room().settle();
+  value->room().mark_at_rest();
 
   ++counts_.stored_ever;
   if (value->codec != &asked) ++counts_.kept_exactly;

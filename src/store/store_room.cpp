@@ -17,16 +17,16 @@ std::optional<Reservation> StoreState::reserve(TierKind kind, Bytes bytes, const
 
     bool in_use = false;
     if (replacing) {
-      if (auto room = take_place(kind, bytes, key, in_use)) return room;
+      if (auto room = reuse_room(kind, bytes, key, in_use)) return room;
     }
-    if (!in_use && options_.give_up != GiveUp::nothing && give_up_one(kind, key)) continue;
+    if (!in_use && options_.evict != Evict::nothing && evict_one(kind, key)) continue;
     if (!ledger.wait_past(version, in_use)) return std::nullopt;
   }
 }
 
-// The place of the value that has this key, together with what is free. `in_use`: that will do as soon as those who use
-// the value now have finished.
-std::optional<Reservation> StoreState::take_place(TierKind kind, Bytes bytes, const std::string& key, bool& in_use) {
+// Removes the value that has this key, and returns its room together with what is free, if that is enough. Sets
+// `in_use` if it will be enough as soon as the threads that use the value have finished.
+std::optional<Reservation> StoreState::reuse_room(TierKind kind, Bytes bytes, const std::string& key, bool& in_use) {
   Ledger& ledger = tier(kind).ledger;
   Reference old;
   std::optional<Reservation> room;
@@ -50,9 +50,9 @@ std::optional<Reservation> StoreState::take_place(TierKind kind, Bytes bytes, co
   return room;
 }
 
-// False: there is none at rest but the excepted one.
-bool StoreState::give_up_one(TierKind kind, const std::string& except) {
-  Reference forgotten;
+// Returns false if no value is at rest but the excepted one.
+bool StoreState::evict_one(TierKind kind, const std::string& except) {
+  Reference dropped;
   Move move;
   {
     const std::lock_guard lock(mutex_);
@@ -65,32 +65,32 @@ bool StoreState::give_up_one(TierKind kind, const std::string& except) {
     if (kind == TierKind::memory && disk_) {
       move = begin_move(found->second);
     } else {
-      forgotten = remove(found);
-      absences_.add(forgotten->key, Absences::Why::given_up, forgotten->cost);
-      ++counts_.forgotten;
+      dropped = remove(found);
+      absences_.add(dropped->key, Absences::Why::evicted, dropped->cost);
+      ++counts_.dropped;
       if (kind == TierKind::memory) ++counts_.evictions;
     }
   }
-  if (move.value) move_to_disk(std::move(move), WithoutRoom::forget);
+  if (move.value) move_to_disk(std::move(move), WithoutRoom::drop);
   return true;
 }
 
 // ---- moves ----------------------------------------------------------------------------------------------------------
 
-// What it holds will come back, so these bytes are loose.
+// Takes the value out of `at_rest`. Its bytes will be freed, so they are in transit.
 StoreState::Move StoreState::begin_move(const Reference& value) {
   value->moving = true;
-  value->room().loosen();
+  value->room().mark_in_transit();
   return {value, tier(value->tier()).at_rest.extract(value.get())};
 }
 
-// At rest again, unless it is gone.
+// Puts the value into `at_rest` of this tier, unless it is gone.
 void StoreState::end_move(Move& move, TierKind where) {
   move.value->moving = false;
   moved_.notify_all();
   if (move.value->gone) return;
-  tier(where).at_rest.insert(std::move(move.place));
-  move.value->room().settle();
+  tier(where).at_rest.insert(std::move(move.node));
+  move.value->room().mark_at_rest();
 }
 
 StoreState::Reference StoreState::remove(Values::iterator found) {
@@ -100,18 +100,18 @@ StoreState::Reference StoreState::remove(Values::iterator found) {
   return value;
 }
 
-// No longer in the table. Those who use it at the moment keep what they use.
+// Marks a value as gone that is no longer in the table. Threads that use the value keep its buffer and file.
 void StoreState::retire(StoredValue& value) {
   StoreTier& from = tier(value.tier());
   from.at_rest.erase(&value);
   --from.count;
   value.gone = true;
-  value.room().loosen();
-  if (value.buffer && value.file) value.file->room.loosen();
+  value.room().mark_in_transit();
+  if (value.buffer && value.file) value.file->room.mark_in_transit();
   tier(TierKind::memory).ledger.touch();  // the next prefetch may have waited for room for this one
 }
 
-// The value can be read meanwhile, and removed.
+// Other threads may read or remove the value meanwhile.
 void StoreState::move_to_disk(Move move, WithoutRoom without_room) {
   StoredValue& value = *move.value;
   std::shared_ptr<DiskFile> file = value.file;  // kept since it was read ahead
@@ -127,7 +127,7 @@ void StoreState::move_to_disk(Move move, WithoutRoom without_room) {
   }
 
   std::shared_ptr<Buffer> buffer;
-  Reference forgotten;
+  Reference dropped;
   const std::lock_guard lock(mutex_);
   if (value.gone || (!file && without_room == WithoutRoom::stay)) {
     end_move(move, TierKind::memory);
@@ -135,9 +135,9 @@ void StoreState::move_to_disk(Move move, WithoutRoom without_room) {
   }
   ++counts_.evictions;
   if (!file) {
-    ++counts_.forgotten;
-    forgotten = remove(values_.find(value.key));
-    absences_.add(value.key, Absences::Why::given_up, value.cost);
+    ++counts_.dropped;
+    dropped = remove(values_.find(value.key));
+    absences_.add(value.key, Absences::Why::evicted, value.cost);
     end_move(move, TierKind::memory);
     return;
   }
@@ -149,7 +149,7 @@ void StoreState::move_to_disk(Move move, WithoutRoom without_room) {
   end_move(move, TierKind::disk);
 }
 
-// Waits until it does not move.
+// Waits until the value does not move.
 StoreState::Values::iterator StoreState::find_at_rest(std::unique_lock<std::mutex>& lock, const std::string& key) {
   for (;;) {
     const auto found = values_.find(key);
@@ -169,7 +169,7 @@ void StoreState::offload_now(const std::string& key) {
   move_to_disk(std::move(move), WithoutRoom::stay);
 }
 
-// False: there is no room for it now.
+// Returns false if there is no room for the value now.
 bool StoreState::prefetch_now(const std::string& key) {
   Ledger& memory = tier(TierKind::memory).ledger;
   Move move;
@@ -201,7 +201,7 @@ bool StoreState::prefetch_now(const std::string& key) {
     ++counts_.moves_to_memory;
     --tier(TierKind::disk).count;
     ++tier(TierKind::memory).count;
-    value.file->room.settle();
+    value.file->room.mark_at_rest();
     if (!disk_->keeps()) file = std::move(value.file);
     value.buffer = std::move(buffer);
   }

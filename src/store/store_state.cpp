@@ -53,7 +53,7 @@ StoreState::~StoreState() {
   if (disk_ && disk_->keeps()) write_out();
 }
 
-// Nobody else knows this store yet.
+// Called by the constructor: no other thread knows this store yet.
 void StoreState::find_kept_values() {
   try {
     for (const Disk::Found& found : disk_->found()) {
@@ -63,12 +63,12 @@ void StoreState::find_kept_values() {
         throw DiskError(fmt::format("[store] option disk.budget is {}: what was kept needs more, from {} on",
                                     options_.disk->budget, found.path.string()));
       }
-      value->score = score_of(options_.give_up, value->cost, value->bytes);
+      value->score = score_of(options_.evict, value->cost, value->bytes);
       value->file = disk_->adopt(found, std::move(*room));
-      value->file->room.settle();
+      value->file->room.mark_at_rest();
       next_number_ = std::max(next_number_, value->number + 1);
       Reference& place = values_[value->key];
-      if (place) retire(*place);  // the newer one of two; its process ended before it had removed the other
+      if (place) retire(*place);  // the file found later is newer; its process ended before it had removed the other
       place = value;
       tier(TierKind::disk).at_rest.insert(value.get());
       ++tier(TierKind::disk).count;
@@ -79,7 +79,8 @@ void StoreState::find_kept_values() {
   }
 }
 
-// At the end, as far as it can be done. The child of a fork leaves that to its parent.
+// Moves what is in memory to the disk that keeps it, as far as that succeeds. The child of a fork leaves it to its
+// parent.
 void StoreState::write_out() {
   if (disk_->ours()) {
     std::vector<std::string> in_memory;
@@ -238,25 +239,26 @@ void StoreState::after_fork_in_parent() {
 
 void StoreState::after_fork_in_child() {
   if (disk_) disk_->after_fork_in_child();
-  Bytes settled[2] = {0, 0};
+  Bytes at_rest[2] = {0, 0};
   for (auto& [key, value] : values_) {
     take_from_other_threads(value);
     if (value->buffer) {
-      value->buffer->room.settle_after_fork();
-      settled[static_cast<int>(TierKind::memory)] += value->buffer->room.bytes();
+      value->buffer->room.mark_at_rest_after_fork();
+      at_rest[static_cast<int>(TierKind::memory)] += value->buffer->room.bytes();
     }
     if (value->file) {
-      value->file->room.settle_after_fork();
-      settled[static_cast<int>(TierKind::disk)] += value->file->room.bytes();
+      value->file->room.mark_at_rest_after_fork();
+      at_rest[static_cast<int>(TierKind::disk)] += value->file->room.bytes();
     }
   }
-  for (int i = 0; i < 2; ++i) tiers_[i].ledger.after_fork_in_child(settled[i]);
-  new (&moved_) std::condition_variable;  // not destroyed before: that would wait for those who waited on it
+  for (int i = 0; i < 2; ++i) tiers_[i].ledger.after_fork_in_child(at_rest[i]);
+  // Not destroyed before: its destructor would wait for threads that are not here.
+  new (&moved_) std::condition_variable;
   mutex_.unlock();
   background_.after_fork_in_child();
 }
 
-// References of theirs would never end: they get empty objects to refer to.
+// References of threads that are not here would never end, so those threads keep empty objects.
 void StoreState::take_from_other_threads(Reference& value) {
   auto& at_rest = tier(value->tier()).at_rest;
   at_rest.erase(value.get());

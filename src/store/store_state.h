@@ -3,14 +3,13 @@
 // the other.
 //
 // One lock, `mutex_`, guards the table of values and what it says about them. It is held for short and never while a
-// codec, a rule or the file system is at work. For these, a thread takes references to what it works on; another one
-// may remove the value from the table meanwhile, which is seen afterwards (`gone`), and the last reference frees the
-// buffer or removes the file. So that it does neither with the lock held, references are declared before the lock is
-// taken.
+// codec, a rule or the file system is at work. For these, a thread takes references to what it works on. Another thread
+// may remove the value from the table meanwhile, which `gone` shows afterwards; the last reference frees the buffer or
+// removes the file. References are declared before the lock is taken, so that this never happens with the lock held.
 //
-// Who waits for what: room in memory is waited for by threads that have nothing reserved there; room on disk likewise,
-// though they may be moving a value out of memory at the time. Whoever reads or writes a file has reserved what it
-// needs and waits for nothing. So nobody waits in a circle.
+// No deadlock: only threads that have nothing reserved in memory wait for room there, and likewise on disk, though they
+// may be moving a value out of memory at the time. A thread that reads or writes a file has reserved what it needs and
+// waits for nothing.
 //
 // At a fork all locks are taken, in this order: of the background thread, of the table, of the disk, of the ledgers.
 #pragma once
@@ -63,19 +62,19 @@ class StoreState final : private HasLocks {
   [[nodiscard]] bool enabled() const;
   void remember(Remember);
   [[nodiscard]] StoreOptions options() const;
-  // Returns the end of a sentence that says that there is no value of this key; empty if there is nothing to say.
+  // Returns why there is no value of this key, as the end of a sentence. Empty if that is not known.
   [[nodiscard]] std::string why_not(const std::string& key) const;
 
  private:
   using Reference = std::shared_ptr<StoredValue>;
   using Values = std::map<std::string, Reference, std::less<>>;
 
-  // A value that is on its way, with its place among those at rest, so that it can rest again without fail.
+  // A value that is being moved, with its node of `at_rest`, so that putting it back cannot fail.
   struct Move {
     Reference value;
-    std::set<StoredValue*, GivenUpBefore>::node_type place;
+    std::set<StoredValue*, EvictedBefore>::node_type node;
   };
-  enum class WithoutRoom { forget, stay };
+  enum class WithoutRoom { drop, stay };
 
   [[nodiscard]] StoreTier& tier(TierKind kind) { return tiers_[static_cast<int>(kind)]; }
   [[nodiscard]] const StoreTier& tier(TierKind kind) const { return tiers_[static_cast<int>(kind)]; }
@@ -87,23 +86,23 @@ class StoreState final : private HasLocks {
   PutResult commit(const Reference&, const Codec& asked);
   PutResult refuse(const StoredValue&);
   [[nodiscard]] std::shared_ptr<DiskFile> write(const StoredValue&, std::span<const std::byte> coded, Reservation);
-  // The bytes of the file that a value of this many coded bytes has.
+  // Returns the size of the file of a value with this many coded bytes.
   [[nodiscard]] Bytes file_bytes(const StoredValue&, Bytes coded) const;
 
   // ---- store_get.cpp; without the lock ----
   class Reading;
   [[nodiscard]] Array decode(const StoredValue&, const Buffer*, const DiskFile*);
   [[nodiscard]] static Array decode(const StoredValue&, std::span<const std::byte> coded);
-  // The memory of a value that nobody else uses and that needs no decoding.
+  // Removes a value that no other thread uses and that needs no decoding, and returns its memory as an array.
   [[nodiscard]] std::optional<Array> take_over(const std::string& key);
 
   // ---- store_room.cpp ----
-  // Without the lock. For a value of this key; gives up what has to be given up. With `replacing`, the value that has
-  // the key now is not given up like others: it is removed as soon as its place and what is free are enough. None:
-  // there is no room, and nothing may be given up for it.
+  // Without the lock. Reserves room for a value of this key, and evicts what has to be evicted. With `replacing`, the
+  // value that has the key now is not evicted like others: it is removed as soon as its room and what is free are
+  // enough. Empty if there is no room, and nothing may be evicted for it.
   [[nodiscard]] std::optional<Reservation> reserve(TierKind, Bytes, const std::string& key, bool replacing);
-  [[nodiscard]] std::optional<Reservation> take_place(TierKind, Bytes, const std::string& key, bool& in_use);
-  [[nodiscard]] bool give_up_one(TierKind, const std::string& except);
+  [[nodiscard]] std::optional<Reservation> reuse_room(TierKind, Bytes, const std::string& key, bool& in_use);
+  [[nodiscard]] bool evict_one(TierKind, const std::string& except);
   void move_to_disk(Move, WithoutRoom);
   [[nodiscard]] bool prefetch_now(const std::string& key);
   void offload_now(const std::string& key);
@@ -126,7 +125,7 @@ class StoreState final : private HasLocks {
   const StoreOptions options_;
   const Codec* const exact_;
   StoreTier tiers_[2];
-  const std::unique_ptr<Disk> disk_;  // nullptr: none
+  const std::unique_ptr<Disk> disk_;  // null: none
 
   mutable std::mutex mutex_;
   std::condition_variable moved_;  // a value has ended its move
@@ -138,7 +137,7 @@ class StoreState final : private HasLocks {
   std::shared_ptr<const Remember> remember_;
 
   BackgroundThread background_;  // ends before all the above
-  const ToldOfForks told_of_forks_{*this};
+  const ForkSubscription fork_subscription_{*this};
 };
 
 }  // namespace reprise::internal

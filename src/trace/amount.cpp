@@ -106,7 +106,7 @@ Parsed parse(std::string_view text, std::optional<Bytes> peak, const char* expec
 Bytes parse_or_throw(std::string_view text, std::optional<Bytes> peak, const char* expected) {
   const Parsed parsed = parse(text, peak, expected);
   if (!parsed.expected) return parsed.bytes;
-  throw BadOption(fmt::format("'{}' is no amount of bytes: expected {}", printable(text), parsed.expected));
+  throw BadOption(fmt::format("'{}' is not an amount of bytes: expected {}", printable(text), parsed.expected));
 }
 
 std::string_view without_blanks(std::string_view text) {

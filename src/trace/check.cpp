@@ -14,7 +14,7 @@ namespace {
 // One less than the largest id, so that a count, and an id one past the end, are ids too.
 constexpr std::size_t largest_count = static_cast<std::size_t>(std::numeric_limits<Id>::max()) - 1;
 
-constexpr Id nobody = -1;
+constexpr Id none = -1;
 
 [[noreturn]] void fail(const PlaceInTrace& place, const std::string& reason) {
   throw BadInput("", place.text(), reason);
@@ -58,12 +58,12 @@ class Checker {
   }
 
   void moments() {
-    moment_of_.assign(trace_.operators.size(), nobody);
+    moment_of_.assign(trace_.operators.size(), none);
     for (Id m = 0; m < trace_.moment_count(); ++m) {
       const Moment& moment = trace_.moments[m];
       if (!moment.runs) continue;
       check_id(*moment.runs, trace_.operators.size(), "operators", at("moments", m, "runs"));
-      if (const Id other = moment_of_[*moment.runs]; other != nobody) {
+      if (const Id other = moment_of_[*moment.runs]; other != none) {
         fail(at("moments", m, "runs"), fmt::format("moment {} already runs operator {}", other, *moment.runs));
       }
       moment_of_[*moment.runs] = m;
@@ -74,7 +74,7 @@ class Checker {
       }
     }
     for (Id op = 0; op < static_cast<Id>(moment_of_.size()); ++op) {
-      if (moment_of_[op] == nobody) fail(at("operators", op), "no moment runs it");
+      if (moment_of_[op] == none) fail(at("operators", op), "no moment runs it");
       const Operator& run = trace_.operators[op];
       if (run.event && (run.replayable || !run.outputs.empty())) {
         fail(at("operators", op, "event"), "an event has no outputs and is not replayable");
@@ -121,7 +121,7 @@ class Checker {
       const auto& maker = trace_.values[v].maker;
       if (!maker) continue;
       check_id(*maker, trace_.operators.size(), "operators", at("values", v, "maker"));
-      if (!is_output[v]) fail(at("values", v, "maker"), fmt::format("it is no output of operator {}", *maker));
+      if (!is_output[v]) fail(at("values", v, "maker"), fmt::format("it is not an output of operator {}", *maker));
     }
   }
 
@@ -142,7 +142,7 @@ class Checker {
 
   // What a moment needs is there by then: made earlier, or from outside and arrived.
   void order() {
-    last_needed_.assign(trace_.values.size(), nobody);
+    last_needed_.assign(trace_.values.size(), none);
     for (Id m = 0; m < trace_.moment_count(); ++m) {
       const auto& runs = trace_.moments[m].runs;
       const auto& inputs = trace_.inputs(m);
@@ -165,7 +165,7 @@ class Checker {
   }
 
   void taken_over() {
-    std::vector<Id> taken_by(trace_.values.size(), nobody);
+    std::vector<Id> taken_by(trace_.values.size(), none);
     for (Id v = 0; v < trace_.value_count(); ++v) {
       const Value& value = trace_.values[v];
       if (!value.takes_over) continue;
@@ -174,18 +174,18 @@ class Checker {
       check_id(input, trace_.values.size(), "values", place);
       if (!value.maker) fail(place, "it comes from outside and has no input whose storage it could take over");
       const Id m = made_at(v);
-      // An input of m that nobody needs later has m as its last moment: no search, unless there is something to say.
+      // An input of m that is not needed later has m as its last moment: a search is only necessary for the error.
       if (last_needed_[input] != m) {
         const auto& inputs = trace_.inputs(m);
         const bool is_input = std::find(inputs.begin(), inputs.end(), input) != inputs.end();
         fail(place,
              is_input ? fmt::format("value {} ends at moment {}, but moment {} needs it", input, m, last_needed_[input])
-                      : fmt::format("value {} is no input of operator {}", input, *value.maker));
+                      : fmt::format("value {} is not an input of operator {}", input, *value.maker));
       }
       if (const Bytes there = trace_.values[input].bytes; there != value.bytes) {
         fail(place, fmt::format("value {} has {} bytes, this one {}", input, there, value.bytes));
       }
-      if (taken_by[input] != nobody) {
+      if (taken_by[input] != none) {
         fail(place, fmt::format("value {} already takes over value {}", taken_by[input], input));
       }
       taken_by[input] = v;
@@ -196,10 +196,10 @@ class Checker {
   }
 
  private:
-  // The moment that makes the value, before all of them for one from outside.
+  // Returns the moment that makes the value, before all of them for one from outside.
   Id made_at(Id v) const {
     const auto& maker = trace_.values[v].maker;
-    return maker ? moment_of_[*maker] : nobody;
+    return maker ? moment_of_[*maker] : none;
   }
 
   static PlaceInTrace at(const char* list, Id index, const char* field = nullptr,
@@ -222,29 +222,29 @@ std::string PlaceInTrace::text() const {
 }
 
 void Totals::add_bytes(Bytes bytes, const PlaceInTrace& place) {
-  if (bytes < 0) fail(place, fmt::format("{} bytes are less than none", bytes));
+  if (bytes < 0) fail(place, fmt::format("{} bytes are negative", bytes));
   if (bytes > largest_bytes_) {
     largest_bytes_ = bytes;
     largest_bytes_place_ = place;
   }
   if (bytes >= largest_bytes - bytes_) {
     fail(largest_bytes_place_,
-         fmt::format("{} bytes are absurd: all bytes together have to stay below {}", largest_bytes_, largest_bytes));
+         fmt::format("{} bytes are too many: all bytes together have to stay below {}", largest_bytes_, largest_bytes));
   }
   bytes_ += bytes;
 }
 
 void Totals::add_cost(double cost, const PlaceInTrace& place) {
   if (!std::isfinite(cost)) fail(place, "a cost has to be a number");
-  if (cost < 0) fail(place, fmt::format("a cost of {} is less than nothing", cost));
+  if (cost < 0) fail(place, fmt::format("a cost of {} is negative", cost));
   if (cost > largest_cost_) {
     largest_cost_ = cost;
     largest_cost_place_ = place;
   }
   cost_ += cost;
   if (cost_ >= largest_cost) {
-    fail(largest_cost_place_,
-         fmt::format("a cost of {} is absurd: all costs together have to stay below {}", largest_cost_, largest_cost));
+    fail(largest_cost_place_, fmt::format("a cost of {} is too large: all costs together have to stay below {}",
+                                          largest_cost_, largest_cost));
   }
 }
 
@@ -253,7 +253,7 @@ void check_tiers(const std::vector<Tier>& tiers, std::optional<std::size_t> valu
   for (std::size_t t = 0; t < tiers.size(); ++t) {
     const Tier& tier = tiers[t];
     if (tier.capacity && *tier.capacity < 0) {
-      fail({"tiers", t, "capacity"}, fmt::format("{} bytes are less than none", *tier.capacity));
+      fail({"tiers", t, "capacity"}, fmt::format("{} bytes are negative", *tier.capacity));
     }
     for (std::size_t i = 0; i < tier.entries.size(); ++i) {
       const TierEntry& entry = tier.entries[i];
@@ -276,12 +276,12 @@ void check_tiers(const std::vector<Tier>& tiers, std::optional<std::size_t> valu
 }
 
 void check(const Plan& plan) {
-  if (plan.budget < 0) throw BadInput("", "budget", fmt::format("{} bytes are less than none", plan.budget));
+  if (plan.budget < 0) throw BadInput("", "budget", fmt::format("{} bytes are negative", plan.budget));
   Totals totals;
   check_tiers(plan.tiers, {}, totals);
   for (std::size_t i = 0; i < plan.actions.size(); ++i) {
     const Action& action = plan.actions[i];
-    if (action.target < 0 || action.tier < 0) fail({"actions", i}, "an id below 0");
+    if (action.target < 0 || action.tier < 0) fail({"actions", i}, "a negative id");
   }
 }
 

@@ -10,7 +10,7 @@
 
 namespace reprise::internal {
 
-// Where a number stands in a trace, turned into text only when there is something to say about it.
+// Where a number stands in a trace, turned into text only for an error.
 struct PlaceInTrace {
   const char* list = "";  // "operators"
   std::size_t index = 0;
@@ -32,10 +32,11 @@ class Totals {
   PlaceInTrace largest_bytes_place_, largest_cost_place_;
 };
 
-// Tiers have the same shape in traces and in plans. `values`: how many there are, if that is known.
+// Checks tiers, which have the same shape in traces and in plans. `values` is the number of values, if known.
 void check_tiers(const std::vector<Tier>& tiers, std::optional<std::size_t> values, Totals& totals);
 
-// What can be said about a plan without its trace. Throws BadInput; which actions are allowed is the interpreter's.
+// Checks what a plan without its trace allows to check, and throws BadInput. The interpreter decides which actions are
+// allowed.
 void check(const Plan& plan);
 
 }  // namespace reprise::internal

@@ -28,13 +28,13 @@ std::pair<Id, Id> read_edge(JsonReader& reader) {
 
 template <typename Item, typename Read>
 void read_list(JsonReader& reader, std::optional<std::vector<Item>>& list, Read read) {
-  if (list) reader.fail("this key is there twice");
+  if (list) reader.fail("this key appears twice");
   list.emplace();
   reader.begin_list();
   while (reader.next_item()) list->push_back(read());
 }
 
-// Names are a service to people: where they are not text, they are left out and not an error.
+// Names are for people: a name that is not text is left out, and is no error.
 std::string read_name(JsonReader& reader) {
   if (reader.peek() == JsonReader::Kind::string) return reader.string();
   reader.skip();
@@ -109,7 +109,7 @@ Trace to_trace(Graph graph) {
     trace.moments[node].runs = node;
   }
   for (const auto& [from, to] : *graph.edges) trace.operators[to].inputs.push_back(from);
-  // An edge that is there twice counts once; the order of the file stays.
+  // An edge that appears twice counts once; the order of the file stays.
   std::vector<Id> used_by(nodes, -1);
   for (Id node = 0; node < nodes; ++node) {
     std::erase_if(trace.operators[node].inputs, [&](Id from) { return std::exchange(used_by[from], node) == node; });
@@ -117,7 +117,7 @@ Trace to_trace(Graph graph) {
   return trace;
 }
 
-// In the words of the graph file: operators[3].cost is cost[3].
+// Returns the error in terms of the graph file: operators[3].cost is cost[3].
 std::string place_in_file(const std::string& place) {
   const std::size_t open = place.find('['), close = place.find(']');
   if (open == std::string::npos || close == std::string::npos) return place;

@@ -63,7 +63,7 @@ class Tendency {
     return size < middle_.size ? line(first_, middle_, size) : line(middle_, last_, size);
   }
 
-  // The most by which a recorded number is above it.
+  // Returns the most by which a recorded number is above it.
   [[nodiscard]] double most_above(const Points& points) const {
     double most = 0;
     for (const Point& point : points) most = std::max(most, point.number - at(point.size));
@@ -89,14 +89,14 @@ double largest(const Points& points) {
       ->number;
 }
 
-// Not below what it was at the largest recorded size, if the size is beyond that.
+// Keeps a prediction for a larger size from being below the number at the largest recorded size.
 double no_less(double number, const Points& points, double size) {
   return std::max(number, size > points.back().size ? points.back().number : 0.0);
 }
 
 Bytes bytes_at(const Points& points, double size) {
   const Tendency tendency(points, rounding_of_bytes);
-  // Too much is safe, too little is not.
+  // Rounds up: a prediction that is too large is safe.
   const double number = std::round(tendency.at(size) + tendency.most_above(points));
   const double limited = std::min(no_less(number, points, size), static_cast<double>(largest_bytes));
   return static_cast<Bytes>(limited);

@@ -25,7 +25,7 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-// What an errno means. Not std::strerror: another thread may be using its text.
+// Returns what an errno means. Not std::strerror: another thread may be using its text.
 std::string message_of(int code) {
   return std::generic_category().message(code);
 }
@@ -61,7 +61,7 @@ std::string read_text(const std::filesystem::path& path) {
   return read_all(path, file.get(), ignored ? 0 : static_cast<std::size_t>(size) + 1);
 }
 
-// A pipe is opened without waiting for another end, and refused like everything else that is no file.
+// Opens a pipe without waiting for its other end, and refuses it like everything else that is not a file.
 std::string read_small_file(const std::filesystem::path& path, std::size_t most_bytes) {
   const int number = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (number < 0) cannot_read(path, message_of(errno));
@@ -107,12 +107,12 @@ FileKind kind_of(std::string_view json) {
     }
   }
   if (!kind && graph) return FileKind::graph;
-  if (!kind && foreign) throw BadInput("", "format", fmt::format("'{}' is not known here", printable(*foreign)));
+  if (!kind && foreign) throw BadInput("", "format", fmt::format("'{}' is not a known format", printable(*foreign)));
   if (!kind)
     throw BadInput("", "", "neither a trace nor a plan nor a graph: no 'format', no 'cost', 'size' and 'edges'");
   if (!version) throw BadInput("", "version", "it is missing");
   if (const std::int64_t found = version->integer(); found != version_read) {
-    throw BadInput("", "version", fmt::format("{} is not known here, only {}", found, version_read));
+    throw BadInput("", "version", fmt::format("{} is not supported, only {}", found, version_read));
   }
   return *kind;
 }

@@ -14,8 +14,8 @@ namespace reprise::internal {
 // Throws BadInput that names the file and what is wrong with it.
 [[nodiscard]] std::string read_text(const std::filesystem::path& path);
 
-// The same of a file in a folder that others may be able to write to: of a regular file of at most so many bytes, and
-// not through a link.
+// Does the same for a file in a folder that others may be able to write to: only reads a regular file of at most
+// `most_bytes`, and follows no link.
 [[nodiscard]] REPRISE_EXPORT std::string read_small_file(const std::filesystem::path& path, std::size_t most_bytes);
 
 // Writes a file whole or not at all. Throws Error that names the file and the reason.
@@ -35,8 +35,8 @@ template <typename Parse>
 
 enum class FileKind { trace, plan, graph };
 
-// By the keys on top: `format`, or `cost`, `size` and `edges`. Checks the version too. Throws BadInput for any other
-// file.
+// Returns the kind by the keys on top: `format`, or `cost`, `size` and `edges`. Checks the version as well. Throws
+// BadInput for any other file.
 [[nodiscard]] FileKind kind_of(std::string_view json);
 
 }  // namespace reprise::internal

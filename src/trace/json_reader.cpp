@@ -94,10 +94,10 @@ void JsonReader::unexpected(const char* expected) const {
   if (at_end()) syntax_error(text_.empty() ? "it is empty" : "it ends in the middle: truncated?");
   const std::string_view rest = text_.substr(at_);
   for (const std::string_view word : {"NaN", "Infinity", "-Infinity", "-NaN", "nan", "inf", "-inf"}) {
-    if (rest.starts_with(word)) syntax_error(fmt::format("{} is no number in JSON", word));
+    if (rest.starts_with(word)) syntax_error(fmt::format("{} is not a JSON number", word));
   }
   const std::size_t length = std::max<std::size_t>(1, utf8_length(rest));
-  syntax_error(fmt::format("no JSON: expected {}, found '{}'", expected, printable(rest.substr(0, length))));
+  syntax_error(fmt::format("not JSON: expected {}, found '{}'", expected, printable(rest.substr(0, length))));
 }
 
 void JsonReader::expect_kind(Kind kind) {
@@ -233,12 +233,12 @@ void JsonReader::read_string(std::string* into) {
       read_escape(into);
       from = at_;
     } else if (c < 0x20) {
-      syntax_error("no JSON: a control character inside a string");
+      syntax_error("not JSON: a control character inside a string");
     } else if (c < 0x80) {
       ++at_;
     } else {
       const std::size_t length = utf8_length(text_.substr(at_));
-      if (length == 0) syntax_error("no JSON: a string that is not UTF-8");
+      if (length == 0) syntax_error("not JSON: a string that is not UTF-8");
       at_ += length;
     }
   }
@@ -264,7 +264,7 @@ void JsonReader::read_escape(std::string* into) {
     const std::uint32_t low = read_hexadecimal();
     code = 0xdc00 <= low && low < 0xe000 ? 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00) : 0xd800;
   }
-  if (0xd800 <= code && code < 0xe000) syntax_error("no JSON: half of a surrogate pair");
+  if (0xd800 <= code && code < 0xe000) syntax_error("not JSON: half of a surrogate pair");
   if (into) append_utf8(*into, code);
 }
 
@@ -311,7 +311,7 @@ std::string_view JsonReader::read_number(bool& integral) {
   if (is('-', '-')) ++at_;
   if (is('0', '0')) {
     ++at_;
-    if (!at_end() && is_digit(text_[at_])) syntax_error("no JSON: a number that starts with 0");
+    if (!at_end() && is_digit(text_[at_])) syntax_error("not JSON: a number that starts with 0");
   } else {
     read_digits();
   }
@@ -333,7 +333,7 @@ double JsonReader::to_double(std::string_view token) const {
   double value = 0;
   const auto result = std::from_chars(token.data(), token.data() + token.size(), value);
   if (result.ec != std::errc() || !std::isfinite(value)) {
-    fail(fmt::format("{} is beyond what a number can be", printable(token)));
+    fail(fmt::format("{} is too large for a number", printable(token)));
   }
   return value;
 }
@@ -341,7 +341,7 @@ double JsonReader::to_double(std::string_view token) const {
 std::int64_t JsonReader::to_integer(std::string_view token) const {
   std::int64_t value = 0;
   const auto result = std::from_chars(token.data(), token.data() + token.size(), value);
-  if (result.ec != std::errc()) fail(fmt::format("{} is beyond what a number can be", printable(token)));
+  if (result.ec != std::errc()) fail(fmt::format("{} is too large for a number", printable(token)));
   return value;
 }
 
@@ -363,13 +363,13 @@ std::int64_t JsonReader::whole() {
   if (integral) return to_integer(token);
   const double value = to_double(token);
   if (value != std::floor(value)) fail(fmt::format("expected a whole number, found {}", printable(token)));
-  if (std::fabs(value) >= 0x1p63) fail(fmt::format("{} is beyond what a number can be", printable(token)));
+  if (std::fabs(value) >= 0x1p63) fail(fmt::format("{} is too large for a number", printable(token)));
   return static_cast<std::int64_t>(value);
 }
 
 Id JsonReader::id() {
   const std::int64_t value = integer();
-  if (value < 0 || value > std::numeric_limits<Id>::max()) fail(fmt::format("{} is no id", value));
+  if (value < 0 || value > std::numeric_limits<Id>::max()) fail(fmt::format("{} is not an id", value));
   return static_cast<Id>(value);
 }
 

@@ -24,12 +24,12 @@ class JsonReader {
   // The text has to outlive the reader.
   explicit JsonReader(std::string_view text);
 
-  // What comes next, by its first character; whether it is well-formed shows when it is read.
+  // Returns the kind of the next value, by its first character; reading the value shows whether it is well-formed.
   enum class Kind { object, list, string, number, boolean, null };
   [[nodiscard]] Kind peek();
 
-  // After `begin_object`, `next_key` reads the next key, or the end of the object and gives false. After each key its
-  // value has to be read or skipped; `key` is gone then. Lists likewise.
+  // After `begin_object`, `next_key` reads the next key; it returns false at the end of the object. After each key its
+  // value has to be read or skipped; `key` is invalid then. Lists likewise.
   void begin_object();
   [[nodiscard]] bool next_key();
   [[nodiscard]] const std::string& key() const { return levels_[depth_ - 1].key; }
@@ -45,7 +45,7 @@ class JsonReader {
   void skip();                           // anything
   void end();                            // nothing but blanks up to the end of the text
 
-  // BadInput at the place where the reader is, as a path: "operators[3].inputs[1]".
+  // Throws BadInput with the place where the reader is, as a path: "operators[3].inputs[1]".
   [[noreturn]] void fail(const std::string& reason) const;
 
  private:
@@ -70,7 +70,7 @@ class JsonReader {
   void read_escape(std::string* into);
   [[nodiscard]] std::uint32_t read_hexadecimal();
   void read_word(std::string_view word);
-  // The characters of a number; `integral` says whether it has neither a point nor an exponent.
+  // Returns the characters of a number; `integral` says whether it has neither a point nor an exponent.
   [[nodiscard]] std::string_view read_number(bool& integral);
   void read_digits();
   [[nodiscard]] double to_double(std::string_view token) const;
@@ -93,14 +93,14 @@ std::uint32_t read_record(JsonReader& reader, const std::array<std::string_view,
     std::size_t i = 0;
     while (i < Count && keys[i] != reader.key()) ++i;
     if (i == Count) reader.fail("unknown key");
-    if (seen >> i & 1) reader.fail("this key is there twice");
+    if (seen >> i & 1) reader.fail("this key appears twice");
     seen |= std::uint32_t{1} << i;
     field(i);
   }
   return seen;
 }
 
-// A list of ids.
+// Reads a list of ids.
 void read_ids(JsonReader& reader, std::vector<Id>& ids);
 
 }  // namespace reprise::internal

@@ -10,7 +10,7 @@ namespace reprise::internal {
   return '0' <= c && c <= '9';
 }
 
-// How many bytes the UTF-8 sequence at the start of `text` has; 0 if there is none that is well-formed.
+// Returns the length of the UTF-8 sequence at the start of `text`; 0 if it is not well-formed.
 [[nodiscard]] std::size_t utf8_length(std::string_view text);
 
 }  // namespace reprise::internal

@@ -22,7 +22,7 @@ TierEntry read_entry(JsonReader& reader) {
       case 3: entry.get_cost = reader.number(); break;
       case 4: entry.put_time = reader.number(); break;
       case 5: entry.get_time = reader.number(); break;
-      default: reader.fail(fmt::format("one too many: {}", expected_entry));
+      default: reader.fail(fmt::format("one item too many: {}", expected_entry));
     }
   }
   if (items != 4 && items != 6) reader.fail(expected_entry);

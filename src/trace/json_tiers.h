@@ -14,7 +14,7 @@ namespace reprise::internal {
 [[nodiscard]] std::vector<Tier> read_tiers(JsonReader& reader);
 void write_tiers(JsonWriter& writer, const std::vector<Tier>& tiers);
 
-// The same error with the place as the file calls it, where that differs from the fields of the structs.
+// Returns the same error with the place in terms of the file, where that differs from the fields of the structs.
 [[nodiscard]] BadInput with_place_in_file(const BadInput& error);
 
 }  // namespace reprise::internal

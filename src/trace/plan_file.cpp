@@ -43,11 +43,11 @@ Action read_action(JsonReader& reader) {
           reader.fail(fmt::format("only put and get name a tier, not {}", name(action.kind)));
         action.tier = reader.id();
         break;
-      default: reader.fail("one too many");
+      default: reader.fail("one item too many");
     }
   }
   if (items == 0) reader.fail("expected an action, such as [\"run\",0]");
-  if (items == 1) reader.fail(fmt::format("what {} is missing", name(action.kind)));
+  if (items == 1) reader.fail(fmt::format("the target of {} is missing", name(action.kind)));
   if (items == 2 && names_tier(action.kind)) reader.fail(fmt::format("the tier of {} is missing", name(action.kind)));
   return action;
 }

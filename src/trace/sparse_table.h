@@ -1,8 +1,7 @@
 // A table by number, most of whose entries are empty most of the time.
 //
-// The memory it takes follows the entries that are not empty, and not the largest number: entries are in pages, and a
-// page that has become empty is given back. Whoever walks through all numbers with few entries at a time needs two
-// pages for it.
+// Memory is proportional to the entries that are not empty, not to the largest number: entries are in pages, and a page
+// that has become empty is freed. A walk through all numbers with few entries at a time needs two pages.
 #pragma once
 
 #include <array>
@@ -46,8 +45,8 @@ class SparseTable {
     if (page.used == 0) spare_ = std::move(pages_[at]);
   }
 
-  // Empties the entry of this number and writes this one to the number after it, if that was empty and the two are in
-  // one page. Otherwise nothing is done, and the result is false.
+  // Empties the entry of this number and writes `entry` to the number after it. Does nothing and returns false unless
+  // the next entry is empty and in the same page.
   bool move_to_next(Id number, const T& entry) {
     const auto [at, place] = position(number);
     if (place + 1 == page_size || at >= pages_.size() || !pages_[at]) return false;

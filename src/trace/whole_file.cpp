@@ -15,12 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What an errno means. Not std::strerror: another thread may be using its text.
+// Returns what an errno means. Not std::strerror: another thread may be using its text.
 std::string reason_of(int code) {
   return std::generic_category().message(code);
 }
 
-// Calls again as long as a signal came in between.
+// Calls again as long as a signal interrupts the call.
 template <class Call>
 auto uninterrupted(Call call) {
   decltype(call()) result;
@@ -30,8 +30,8 @@ auto uninterrupted(Call call) {
   return result;
 }
 
-// The rule that Linux has for folders such as /tmp: a link is followed if it is the user's own, or if the folder is of
-// the user who made it.
+// Applies the rule that Linux has for folders such as /tmp: a link is followed if it is the user's own, or if the
+// folder is of the user who made it.
 bool may_follow(const fs::path& link) {
   struct stat own = {}, folder = {};
   if (::lstat(link.c_str(), &own) != 0 || !S_ISLNK(own.st_mode) || own.st_uid == ::geteuid()) return true;
@@ -110,12 +110,12 @@ void WholeFile::write(std::string_view text) {
 void WholeFile::commit() {
   const bool direct = name_.empty();
   if (!direct && uninterrupted([&] { return ::fsync(file_); }) != 0) fail(reason_of(errno));
-  // After EINTR the descriptor is closed, too.
+  // After EINTR the descriptor is closed as well.
   if (::close(std::exchange(file_, -1)) != 0 && errno != EINTR) fail(reason_of(errno));
   if (direct) return;
   if (::renameat(folder_, beside_.c_str(), folder_, name_.c_str()) != 0) fail(reason_of(errno));
   beside_.clear();
-  // Some file systems cannot sync a folder, and not everyone who may write to one may read it.
+  // Some file systems cannot sync a folder, and a user who may write to a folder may not be able to read it.
   const int folder = ::openat(folder_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return;
   const bool failed = ::fsync(folder) != 0 && errno == EIO;

@@ -1,8 +1,8 @@
 // A file that appears whole or not at all.
 //
 // It is written under a random name beside the wanted one, exclusively created and with its final mode, synced,
-// renamed, and the folder is synced. So nobody ever sees half a file, an old one survives a failure and even the end of
-// the machine, and what somebody else put in the way is never written to.
+// renamed, and the folder is synced. So no process ever sees half a file, an old file survives a failure and even a
+// crash of the machine, and a file or link that another user put there is never written to.
 #pragma once
 
 #include <cstdint>

@@ -380,7 +380,7 @@ TEST(ChainLimit, AStateThatFindsNoRoomOnDiskIsAnErrorAndNoOtherIsEvictedForIt) {
         chain.backward(Numbers(100));
       },
       "disk.budget is 11648 bytes");
-  EXPECT_EQ(chain.store_statistics(StateTier::disk).forgotten, 0u);
+  EXPECT_EQ(chain.store_statistics(StateTier::disk).dropped, 0u);
 }
 
 // ---- settings in the middle of a pass ----

@@ -17,7 +17,7 @@ namespace {
 
 class CountedAllocatorTest : public ::testing::Test {
  protected:
-  ~CountedAllocatorTest() override { device.limit(meter::unlimited, 0); }
+  ~CountedAllocatorTest() override { counted.limit(meter::unlimited, 0); }
 
   static at::Tensor bytes(std::int64_t count) {
     return at::empty({count}, at::TensorOptions(device()).dtype(at::kByte));
@@ -32,8 +32,8 @@ class CountedAllocatorTest : public ::testing::Test {
     c10::impl::VirtualGuardImpl(accelerator::type).recordDataPtrOnStream(tensor.storage().data_ptr(), other);
   }
 
-  const CountedDevice& device = CountedDevices::of_process().at(device().str());
-  Meter& meter = device.meter();
+  const CountedDevice& counted = CountedDevices::of_process().at(device().str());
+  Meter& meter = counted.meter();
   const Bytes before = meter.live();
 };
 
@@ -52,7 +52,7 @@ TEST_F(CountedAllocatorTest, CountsUnitsOf512BytesOfOneDevice) {
 }
 
 TEST_F(CountedAllocatorTest, RefusesBeforeTheFirstByteOver) {
-  device.limit(before + 1024, 0);
+  counted.limit(before + 1024, 0);
   meter.mark_peak();
   const at::Tensor one = bytes(1024);
   EXPECT_THROW((void)bytes(1), BudgetError);
@@ -79,7 +79,7 @@ TEST_F(CountedAllocatorTest, CountsWhatAnotherStreamMayUseUntilItIsThrough) {
 TEST_F(CountedAllocatorTest, WaitsForOtherStreamsBeforeItRefuses) {
   const c10::impl::VirtualGuardImpl guard(accelerator::type);
   const c10::Stream other = guard.getNewStream(device());
-  device.limit(before + 4096, 0);
+  counted.limit(before + 4096, 0);
   accelerator::slow_down(std::chrono::milliseconds(20));
   use_and_free(bytes(4096), other);
   accelerator::slow_down({});
@@ -91,7 +91,7 @@ TEST_F(CountedAllocatorTest, FindsTheHeaderOfATensorAndOfItsViews) {
   const meter::Header* const header = meter::header_of(*tensor.storage().unsafeGetStorageImpl());
   ASSERT_NE(header, nullptr);
   EXPECT_EQ(header->bytes, 2048);
-  EXPECT_EQ(header->meter, &device.meter());
+  EXPECT_EQ(header->meter, &counted.meter());
   EXPECT_TRUE(meter::is_on_device(*header));
   EXPECT_EQ(meter::header_of(*tensor.slice(0, 10).storage().unsafeGetStorageImpl()), header);
 }

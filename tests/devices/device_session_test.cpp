@@ -38,12 +38,12 @@ class DeviceSession : public ::testing::Test {
 
 // ---- budgets -------------------------------------------------------------------------------------------------------
 
-class DeviceBudget : public DeviceSession, public ::testing::WithParamInterface<int> {
+class BudgetOfADevice : public DeviceSession, public ::testing::WithParamInterface<int> {
  protected:
   [[nodiscard]] static Bytes budget() { return plain_gpt().peak * GetParam() / 100; }
 };
 
-TEST_P(DeviceBudget, IsKeptWithTheSameBitsByTheOnlinePolicyWhileTheDeviceIsBehind) {
+TEST_P(BudgetOfADevice, IsKeptWithTheSameBitsByTheOnlinePolicyWhileTheDeviceIsBehind) {
   accelerator::slow_down(microseconds(20));
   Session session(on_device(budget()));
   const Outcome seen = train(small_gpt, &session);
@@ -52,7 +52,7 @@ TEST_P(DeviceBudget, IsKeptWithTheSameBitsByTheOnlinePolicyWhileTheDeviceIsBehin
   EXPECT_GT(session.summary().verified, 0);
 }
 
-TEST_P(DeviceBudget, IsKeptWithTheSameBitsByPlans) {
+TEST_P(BudgetOfADevice, IsKeptWithTheSameBitsByPlans) {
   SessionOptions options = on_device(budget());
   options.planning_time = milliseconds(500);
   Session session(options);
@@ -62,8 +62,8 @@ TEST_P(DeviceBudget, IsKeptWithTheSameBitsByPlans) {
   EXPECT_TRUE(session.summary().followed_plan);
 }
 
-TEST_P(DeviceBudget, IsAllThatTheDeviceHas) {
-  const Bytes budget = DeviceBudget::budget();
+TEST_P(BudgetOfADevice, IsAllThatTheDeviceHas) {
+  const Bytes budget = BudgetOfADevice::budget();
   (void)plain_gpt();
   accelerator::empty_cache();
   accelerator::capacity(budget);
@@ -73,7 +73,7 @@ TEST_P(DeviceBudget, IsAllThatTheDeviceHas) {
   EXPECT_LE(accelerator::memory().reserved_peak, budget);
 }
 
-INSTANTIATE_TEST_SUITE_P(OfThePlainPeak, DeviceBudget, ::testing::Values(80, 60, 45, 35, 30),
+INSTANTIATE_TEST_SUITE_P(OfThePlainPeak, BudgetOfADevice, ::testing::Values(80, 60, 45, 35, 30),
                          [](const auto& percent) { return std::to_string(percent.param) + "percent"; });
 
 TEST_F(DeviceSession, CountsWhatWasAllocatedBeforeItBegan) {

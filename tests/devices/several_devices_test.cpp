@@ -63,8 +63,8 @@ struct Needs {
   [[nodiscard]] std::vector<DeviceBudget> share(double of_one, double of_two) const {
     return {{one, at(0, of_one)}, {two, at(1, of_two)}};
   }
-  [[nodiscard]] Bytes at(std::size_t device, double share) const {
-    const auto& [device, budget, live, last, peak, evicted] = devices[device];
+  [[nodiscard]] Bytes at(std::size_t number, double share) const {
+    const auto& [device, budget, live, last, peak, evicted] = devices[number];
     return live + static_cast<Bytes>(share * static_cast<double>(peak - live));
   }
 };

@@ -73,7 +73,7 @@ TEST(BestByMoves, MayGiveOtherPlansForOtherSeeds) {
   EXPECT_GT(different, 0);
 }
 
-TEST(BestByMoves, NeverGetsDearerWithMoreMoves) {
+TEST(BestByMoves, NeverCostsMoreWithMoreMoves) {
   const Trace trace = testing::random_graph(11, 40);
   double last = std::numeric_limits<double>::infinity();
   for (const std::uint64_t moves : {2'000, 20'000, 100'000}) {
@@ -137,7 +137,7 @@ TEST(BestCancelled, BeforeItStartsStillReturnsAnHonestResult) {
   }
 }
 
-TEST(BestProgress, IsToldWithNumbersThatMakeSense) {
+TEST(BestProgress, IsReportedWithNumbersThatMakeSense) {
   const Trace trace = testing::random_graph(9, 50);
   for (const bool by_moves : {true, false}) {
     PlanOptions options;
@@ -313,7 +313,7 @@ TEST(BestAtTheEdge, OfBytesCloseToTheLargest) {
 }
 
 // Unneeded values from outside are there before the plan begins; dropping them is the first thing it does.
-TEST(BestAtTheEdge, OfValuesFromOutsideThatNobodyNeeds) {
+TEST(BestAtTheEdge, OfUnusedValuesFromOutside) {
   SmallTrace small;
   small.outside(10);
   small.outside(10);
@@ -395,7 +395,7 @@ TEST(BestWithTiers, GetsBackAValueThatWasTakenOver) {
 }
 
 // Getting the value costs far more than running everything: cost must not keep a search from finding a plan at all.
-TEST(BestWithTiers, FindsAPlanHoweverDearItIs) {
+TEST(BestWithTiers, FindsAPlanHoweverExpensiveItIs) {
   for (const double cost : {10.0, 1e3, 1e6}) {
     SmallTrace small;
     const Id outside = small.outside(4);

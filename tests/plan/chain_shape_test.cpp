@@ -25,7 +25,7 @@ TEST(ChainShape, SeesTheLayersOfAChainWithOperatorsOrEventsAsBackward) {
     form.parameters = 7;
     const ChainShape chain = strict(testing::chain_trace(form));
     ASSERT_EQ(chain.layers.size(), 5u);
-    EXPECT_EQ(chain.turn, 5);
+    EXPECT_EQ(chain.first_backward, 5);
     EXPECT_EQ(chain.input, 0);
     for (Id k = 0; k < 5; ++k) {
       const LayerShape& layer = chain.layers[k];

@@ -133,7 +133,7 @@ Trace with_entries_in_time(Trace trace) {  // as if nothing happened beside
 }
 
 // Whatever plan there is for a tier that takes time beside the computation, moving its transfers never makes it worse.
-TEST(EarlyTransfers, NeverMakesAPlanDearerOrLarger) {
+TEST(EarlyTransfers, NeverRaisesCostOrPeak) {
   int moved = 0, cheaper = 0;
   for (std::uint64_t seed = 1; seed <= cases(60); ++seed) {
     const Trace trace = random_case(CaseKind::overlapping_tiers, seed, 20);

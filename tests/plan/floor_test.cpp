@@ -84,7 +84,7 @@ TEST(SmallestPlan, FitsItsBudgetAndIsNeverBelowWhatIsPossible) {
   }
 }
 
-// Whoever is told that a budget works can plan for it: always where exhaustive search could, nearly always elsewhere.
+// A budget that is reported to work can be planned for: always where exhaustive search could, nearly always elsewhere.
 TEST(SmallestFeasible, IsAcceptedAsABudget) {
   int tried = 0, accepted = 0;
   for (const CaseKind kind : all_kinds()) {
@@ -129,7 +129,7 @@ TEST(KeepEverything, RunsEverythingOnceAndEvictsWhatIsNotNeededAnyMore) {
   }
   SmallTrace small;
   small.run({}, {5});
-  small.run({}, {3});  // nobody needs it: gone at once
+  small.run({}, {3});  // not needed: gone at once
   small.run({0}, {2});
   EXPECT_EQ(keep_everything(small.trace).budget, 8);
   EXPECT_EQ(keep_everything(small.trace).actions,

@@ -162,7 +162,7 @@ TEST(OnlineChain, WithOneAndTwoSlotsIsWithinTheBoundsOfItsHeader) {
   }
 }
 
-// Every sequence of decisions there is: after each layer a state may be stored, and any other but 0 given up for it.
+// Every sequence of decisions there is: after each layer a state may be stored, and any other but 0 evicted for it.
 TEST(OnlineChain, NoRuleIsBetterWithThreeSlotsOnChainsOfUpToFiveLayers) {
   std::map<States, double> worst = {{{0}, 0}};
   for (std::int32_t layers = 1; layers <= 5; ++layers) {

@@ -16,7 +16,7 @@ namespace {
 using testing::read_aloud;
 using testing::SmallTrace;
 
-// A mask that is dear to make and small when packed waits for the last event while something large comes and goes.
+// A mask that is expensive to make and small when packed waits for the last event while something large comes and goes.
 Trace masked(double put_cost, bool replayable = true) {
   SmallTrace small;
   small.run({}, {80}, 20);
@@ -69,7 +69,7 @@ TEST(OnlinePacking, NeedsRoomForTheCopyBesideTheValue) {
 
 TEST(OnlinePacking, BringsBackWhatCannotBeReplayed) {
   const auto plan = plan_online(masked(1000, false), 90);
-  EXPECT_FALSE(plan) << "it is dearer than all that the heuristic may spend";
+  EXPECT_FALSE(plan) << "it costs more than the heuristic may spend";
   const auto cheaper = plan_online(masked(5, false), 90);
   ASSERT_TRUE(cheaper);
   EXPECT_EQ(count(*cheaper, Action::Kind::get), 1) << read_aloud(*cheaper);

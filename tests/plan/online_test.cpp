@@ -48,7 +48,7 @@ TEST(OnlineHeuristics, GiveSchedulesThatLoadAndFit) {
         Timetable timetable(problem);
         ASSERT_TRUE(timetable.load(*nodes));
         ASSERT_TRUE(timetable.fits()) << timetable.peak();
-        ASSERT_LE(timetable.cost(), 3 * problem.plain_cost * (1 + 1e-9)) << "it gives up before that";
+        ASSERT_LE(timetable.cost(), 3 * problem.plain_cost * (1 + 1e-9)) << "it stops before that";
         ASSERT_EQ(without_useless_repeats(problem, *nodes), *nodes);
         const Plan plan = to_plan(problem, *nodes);
         const Simulation simulation = simulate(trace, plan);
@@ -116,7 +116,7 @@ TEST(OnlineHeuristics, DoNotCountOnAValueThatWasTakenOverWhenItsHoldEnded) {
   }
 }
 
-TEST(WithoutUselessRepeats, TakesAwayWhatNobodyReads) {
+TEST(WithoutUselessRepeats, RemovesWhatNothingReads) {
   SmallTrace small;
   small.run({}, {1});
   small.run({0}, {1});

@@ -68,17 +68,17 @@ TEST(Exhaustive, HasWitnessesThatTheInterpreterAccepts) {
       ASSERT_TRUE(low.valid()) << low.broken->sentence << "\n" << read_aloud(lowest.plan);
       ASSERT_EQ(low.peak, lowest.peak);
       const Bytes most = keep_everything(trace).budget;
-      double dearer = std::numeric_limits<double>::infinity();  // a larger budget never costs more
+      double previous = std::numeric_limits<double>::infinity();  // a larger budget never costs more
       for (const Bytes budget : {lowest.peak, (lowest.peak + most) / 2, most}) {
         const auto cheapest = cheapest_plan(trace, budget);
         ASSERT_TRUE(cheapest) << budget;
         const Simulation result = simulate(trace, cheapest->plan);
         ASSERT_TRUE(result.valid()) << result.broken->sentence << "\n" << read_aloud(cheapest->plan);
         ASSERT_DOUBLE_EQ(result.cost, cheapest->cost);
-        ASSERT_LE(cheapest->cost, dearer);
-        dearer = cheapest->cost;
+        ASSERT_LE(cheapest->cost, previous);
+        previous = cheapest->cost;
       }
-      ASSERT_EQ(dearer, trace.total_cost()) << "at the peak of keeping everything nothing needs to be replayed";
+      ASSERT_EQ(previous, trace.total_cost()) << "at the peak of keeping everything nothing needs to be replayed";
       ASSERT_FALSE(cheapest_plan(trace, lowest.peak - 1));
     }
   }

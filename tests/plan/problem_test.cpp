@@ -107,7 +107,7 @@ TEST(Problem, HasTheBytesThatNoPlanCanChange) {
   EXPECT_TRUE(problem.held_while(weight, 1, false));
 }
 
-// What exhaustive search finds is a timetable, too, and needs as much. It costs as much, but for what happens beside
+// What exhaustive search finds is a timetable as well, and needs as much. It costs as much, but for what happens beside
 // the computation: a part of that is waited for, which no timetable knows.
 TEST(PlansAsNodes, ComeBackFromPlansOfEveryKind) {
   int converted = 0, tried = 0;

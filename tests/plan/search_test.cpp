@@ -1,4 +1,5 @@
-// Local search on timetables: it only ever gets better, stops when told, and does the same again with the same seed.
+// Local search on timetables: it only ever gets better, stops when asked to, and does the same again with the same
+// seed.
 #include "plan/search/search.h"
 
 #include <gtest/gtest.h>
@@ -105,7 +106,7 @@ TEST(Search, PrunesToSomethingCheaperThatStillFits) {
       const PlanOptions options = moves(1'000'000);
       Effort effort(options);
       Search search(setting.problem, seed, effort);
-      // Replays that nobody needs, wherever they are possible.
+      // Useless replays, wherever they are possible.
       Timetable wasteful(setting.problem);
       for (Id m = 1; m < setting.problem.moments; ++m) {
         if (!setting.problem.may_repeat[m - 1] || !wasteful.can_insert(m - 1, wasteful.first_of(m))) continue;

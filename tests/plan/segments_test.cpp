@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/first_backward_moment.h"
 #include "plan/planners.h"
-#include "plan/turn.h"
 #include "reprise/trace/error.h"
 #include "support/chains.h"
 #include "support/random_trace.h"
@@ -66,26 +66,27 @@ TEST(Segments, EveryNOperatorsShareASegment) {
   EXPECT_THROW((void)Segments::every(3, 0), BadOption);
 }
 
-TEST(Turn, IsTheFirstEvent) {
+TEST(FirstBackwardMoment, IsTheFirstEvent) {
   SmallTrace made;
   const Id x = made.outside(4);
   made.run({x}, {4});
   made.event({1});
   made.run({x}, {4});
-  EXPECT_EQ(turn_of(made.trace), 1);
+  EXPECT_EQ(first_backward_moment(made.trace), 1);
 }
 
-TEST(Turn, IsTheFirstEventAlsoIfAnOperatorStandsForIt) {
+TEST(FirstBackwardMoment, IsTheFirstEventAlsoIfAnOperatorStandsForIt) {
   SmallTrace made;
   made.run({}, {4});
   made.event_with_workspace({0}, 8);
   made.event({0});
-  EXPECT_EQ(turn_of(made.trace), 1);
+  EXPECT_EQ(first_backward_moment(made.trace), 1);
 }
 
-TEST(Turn, WithoutEventsIsWhereMostBytesAreLive) {
-  EXPECT_EQ(turn_of(testing::chain_trace(testing::equal_layers(5))), 4);  // states 0 to 5 are there, 5 goes at once
-  EXPECT_EQ(turn_of(Trace{}), 0);
+TEST(FirstBackwardMoment, WithoutEventsIsWhereMostBytesAreLive) {
+  EXPECT_EQ(first_backward_moment(testing::chain_trace(testing::equal_layers(5))),
+            4);  // states 0 to 5 are there, 5 goes at once
+  EXPECT_EQ(first_backward_moment(Trace{}), 0);
 }
 
 // Four layers of 10 bytes; every event of backward needs what its layer read.

@@ -182,7 +182,7 @@ TEST(TimetableLoad, RefusesListsThatAreNoPlan) {
   EXPECT_EQ(timetable.nodes(), (std::vector<Id>{0, 1, 2})) << "is as new";
   EXPECT_FALSE(timetable.load({0, 2, 1})) << "out of order";
   EXPECT_FALSE(timetable.load({0, 1})) << "incomplete";
-  EXPECT_TRUE(timetable.load({0, 1, 2, 0, 0})) << "what comes after the last moment serves nobody";
+  EXPECT_TRUE(timetable.load({0, 1, 2, 0, 0})) << "what comes after the last moment is useless";
   EXPECT_EQ(timetable.size(), 3);
 }
 

@@ -32,8 +32,7 @@ document.addEventListener('securitypolicyviolation', (event) => problems.push('r
 for (const kind of ['error', 'warn']) console[kind] = (...words) => problems.push('console: ' + words.join(' '));
 """
 
-# Runs when all is loaded, and what the policy refused is reported: looks at the page as a person would, and tells the page
-# around it.
+# Runs when all is loaded, and what the policy refused is reported: looks at the page as a person would, and reports to the page around it.
 LOOK = """
 window.addEventListener('load', () => setTimeout(() => {
   const root = document.documentElement;

@@ -33,7 +33,7 @@ TEST(Fates, SayWhatBecomesOfEachValueAndWhy) {
   const Id input = small.outside(3);
   small.run({input}, {1024}, 1);  // evicted
   small.run({1}, {2048}, 2);      // packed
-  small.run({2}, {4096, 5}, 95);  // kept; nobody needs the second one
+  small.run({2}, {4096, 5}, 95);  // kept; the second one is not needed
   small.run({3}, {1 << 20}, 1);   // the peak
   small.event({4}, 1);
   small.event({1, 2, 3});
@@ -104,7 +104,7 @@ TEST(Fates, PutAlikeValuesIntoOneRow) {
   }
   const Fates fates = fates_with(small.trace, keep_everything(small.trace));
   const ValueGroup& group = group_of(fates, 100);
-  EXPECT_EQ(group.values, 4u);  // nobody needs the last one
+  EXPECT_EQ(group.values, 4u);  // the last one is not needed
   EXPECT_EQ(group.name, "layer 0…3: norm");
   EXPECT_EQ(group.module, "layers.0…3");
   ASSERT_EQ(fates.by_operator.size(), 1u);

@@ -70,7 +70,7 @@ TEST(Inspection, NamesTheMomentAndTheValuesOfThePeak) {
 TEST(Inspection, PutsManyBytesUnusedForLongAndCheapToRecomputeFirst) {
   SmallTrace small;
   small.run({}, {8}, 1);     // value 0: cheap
-  small.run({0}, {8}, 100);  // value 1: dear
+  small.run({0}, {8}, 100);  // value 1: expensive
   small.run({0}, {80}, 1);   // value 2: cheap and large
   for (int i = 0; i < 5; ++i) small.run({0}, {1}, 10);
   small.run({1, 2}, {1}, 1);

@@ -1,5 +1,4 @@
-// What a plan's actions do to the bytes, on traces small enough to work out by hand. What is told in trace.h is shown
-// here.
+// What a plan's actions do to the bytes, on traces small enough to work out by hand. What trace.h says is shown here.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -74,7 +73,7 @@ TEST(SimulateBytes, OfOutputsThatAreResidentCountAgainDuringAReplay) {
   EXPECT_EQ(result.live, (Numbers{73, 50, 123, 70}));  // 50 are there, 70 are made, 3 to work with
 }
 
-TEST(SimulateBytes, OfOutputsThatNobodyWantsStayUntilTheirDrop) {
+TEST(SimulateBytes, OfUnusedOutputsStayUntilTheirDrop) {
   SmallTrace small;
   small.run({}, {10, 20}, 1);
   small.event({0});
@@ -230,7 +229,7 @@ TEST(SimulateBytes, OfACopyStayUntilTheLastGetBeforeItIsPutAgain) {
   EXPECT_EQ(result.live, (Numbers{10, 14, 4, 14, 4, 14, 14, 4, 14, 10}));
 }
 
-TEST(SimulateBytes, OfACopyThatNobodyGetsStayToTheEnd) {
+TEST(SimulateBytes, OfACopyWithoutAGetStayToTheEnd) {
   SmallTrace small;
   small.run({}, {10});
   small.event({0});

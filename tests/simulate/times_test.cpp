@@ -149,7 +149,7 @@ TEST(SimulateTimes, GrowWhereAStorageIsTakenOverWhileItIsPut) {
   EXPECT_EQ(simulated(small.trace, {Action::run(0), Action::put(a, disk), Action::run(1), Action::run(2)}).waited, 3);
 }
 
-TEST(SimulateTimes, DoNotGrowByWhatNobodyWaitsFor) {
+TEST(SimulateTimes, DoNotGrowByTransfersWithoutAWait) {
   EXPECT_EQ(simulated(example(), joined({runs(0, 7), {Action::put(a, disk)}})).cost, 8);
 }
 

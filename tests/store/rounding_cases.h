@@ -52,7 +52,7 @@ std::vector<T> decoded(std::string_view name, const std::vector<std::byte>& code
   std::vector<T> numbers(n), again(n);
   codec(name).decode(coded, element_of<T>(), std::as_writable_bytes(std::span(numbers)));
   from(coded.data(), n, std::as_writable_bytes(std::span(again)).data());
-  EXPECT_TRUE(std::memcmp(numbers.data(), again.data(), n * sizeof(T)) == 0) << name;  // NaNs, too
+  EXPECT_TRUE(std::memcmp(numbers.data(), again.data(), n * sizeof(T)) == 0) << name;  // NaNs as well
   return numbers;
 }
 

@@ -78,7 +78,7 @@ TYPED_TEST(RoundingKernelsOf, MakeTheSameBytesWithAndWithoutAvx2) {
 
 #if defined(__SSE2__)
 // LibTorch offers to flush subnormal numbers to zero, for the whole thread.
-TYPED_TEST(RoundingKernelsOf, MakeTheSameSixteenBitsWhateverTheProcessorIsToldAboutRounding) {
+TYPED_TEST(RoundingKernelsOf, MakeTheSameSixteenBitsInAnyRoundingMode) {
   Random random(6);
   std::vector<TypeParam> numbers;
   while (numbers.size() < 2000) {

@@ -90,7 +90,7 @@ TEST(StoreAhead, KeepsInMemoryWhatCannotBeOffloaded) {
   EXPECT_TRUE(in_memory(large, "a"));
   EXPECT_EQ(large.statistics().evictions, 0u);
 
-  Store full(with_both_tiers(folder, tens(3), files_of_ten(1), GiveUp::nothing));
+  Store full(with_both_tiers(folder, tens(3), files_of_ten(1), Evict::nothing));
   full.put("a", numbers(10));
   full.put("b", numbers(10));
   full.offload(keys({"a", "b"}));
@@ -98,13 +98,13 @@ TEST(StoreAhead, KeepsInMemoryWhatCannotBeOffloaded) {
   EXPECT_TRUE(on_disk(full, "a"));
   EXPECT_TRUE(in_memory(full, "b"));
 
-  Store forgets(with_both_tiers(folder, tens(3), files_of_ten(1)));
-  forgets.put("a", numbers(10));
-  forgets.put("b", numbers(10));
-  forgets.offload(keys({"a", "b"}));
-  forgets.wait();
-  EXPECT_FALSE(forgets.contains("a"));
-  EXPECT_TRUE(on_disk(forgets, "b"));
+  Store drops(with_both_tiers(folder, tens(3), files_of_ten(1)));
+  drops.put("a", numbers(10));
+  drops.put("b", numbers(10));
+  drops.offload(keys({"a", "b"}));
+  drops.wait();
+  EXPECT_FALSE(drops.contains("a"));
+  EXPECT_TRUE(on_disk(drops, "b"));
 }
 
 TEST(StoreAhead, OffloadsAreMadeBeforePrefetchesAndInsteadOfThoseOfTheSameKey) {
@@ -121,7 +121,7 @@ TEST(StoreAhead, OffloadsAreMadeBeforePrefetchesAndInsteadOfThoseOfTheSameKey) {
   EXPECT_TRUE(in_memory(store, 0));
 }
 
-TEST(StoreAhead, ClearForgetsPrefetches) {
+TEST(StoreAhead, ClearCancelsPrefetches) {
   const TemporaryFolder folder;
   Store store(with_both_tiers(folder, tens(1)));
   for (int i = 0; i < 3; ++i) store.put(i, numbers(10, i));

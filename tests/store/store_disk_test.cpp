@@ -373,7 +373,7 @@ TEST(StoreDisk, TakesAnotherNameIfItsFolderIsRemovedBeforeItIsLocked) {
   int left = 2;
   files.before = [&](FileOperation operation, const fs::path& path) {
     if (operation != FileOperation::lock || left == 0) return;
-    --left;  // what somebody does who starts just now and takes it for a folder of the dead
+    --left;  // as a store that starts now and takes the folder for abandoned
     const auto lock = FileSystem::machine().open_folder(path.parent_path())->try_lock("lock");
     ASSERT_TRUE(lock);
     fs::remove_all(path.parent_path());
@@ -385,7 +385,7 @@ TEST(StoreDisk, TakesAnotherNameIfItsFolderIsRemovedBeforeItIsLocked) {
   EXPECT_EQ(store.get("a").to_vector<float>(), numbers(10));
 }
 
-TEST(StoreDisk, TakesAnotherNameIfSomebodyElseHoldsTheLock) {
+TEST(StoreDisk, TakesAnotherNameIfAnotherProcessHoldsTheLock) {
   const TemporaryFolder folder;
   WatchedFiles files;
   std::unique_ptr<FileLock> held;

@@ -90,7 +90,7 @@ void fail_at(WatchedFiles& files, FailureAt& failure) {
 }
 
 // A fixed sequence that uses everything; what fails is done again, once. `expected` is what a store without failures
-// has at that time; nothing is ever given up for good here, so nothing may be missing.
+// has at that time; nothing is ever dropped here, so nothing may be missing.
 class Sequence {
  public:
   Sequence(const fs::path& folder, WatchedFiles& files) : folder_(folder), files_(files) {}
@@ -187,7 +187,7 @@ class Sequence {
     }
     EXPECT_EQ(statistics.bytes, in_memory);
     EXPECT_LE(statistics.peak_bytes, 3 * ten);
-    EXPECT_EQ(statistics.forgotten, 0u);
+    EXPECT_EQ(statistics.dropped, 0u);
     // More only for a file that could not be removed yet.
     EXPECT_GE(statistics.disk_bytes, on_disk);
     EXPECT_EQ(statistics.disk_bytes, files_.bytes());
@@ -212,7 +212,7 @@ TEST(StoreFailures, LosesNothingWhateverOperationFailsOnce) {
     EXPECT_TRUE(store_folders(folder.path()).empty());
   }
   EXPECT_GT(operations, 100);
-  int told = 0;
+  int failures = 0;
   for (int i = 0; i < operations && !HasFailure(); ++i) {
     const TemporaryFolder folder;
     WatchedFiles files;
@@ -222,7 +222,7 @@ TEST(StoreFailures, LosesNothingWhateverOperationFailsOnce) {
     Sequence sequence(folder.path(), files);
     sequence.run();
     EXPECT_GT(failure.seen, i);
-    told += sequence.failures();
+    failures += sequence.failures();
     EXPECT_LE(sequence.failures(), 1);
     // Only a failure in the end of the store may leave something, and the next one removes that.
     if (i < operations - 3) {
@@ -231,12 +231,12 @@ TEST(StoreFailures, LosesNothingWhateverOperationFailsOnce) {
     { Store next(with_disk(folder.path(), ten)); }
     EXPECT_TRUE(store_folders(folder.path()).empty());
   }
-  EXPECT_GT(told, operations / 3);
+  EXPECT_GT(failures, operations / 3);
 }
 
 // Whatever fails, and however often: what is there is right, and the sums are.
 TEST(StoreFailures, StaysConsistentWhenOperationsFailAtRandom) {
-  const GiveUp rules[] = {GiveUp::oldest, GiveUp::cheapest, GiveUp::nothing};
+  const Evict rules[] = {Evict::oldest, Evict::cheapest, Evict::nothing};
   for (std::uint64_t seed = 0; seed < testing::cases(20) && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed), failures(seed + 1000);
@@ -245,7 +245,7 @@ TEST(StoreFailures, StaysConsistentWhenOperationsFailAtRandom) {
     files.most_at_once = 50;
     StoreOptions options = with_disk(folder.path(), static_cast<Bytes>(random.below(200)), &files);
     options.disk->budget = static_cast<Bytes>(100 + random.below(700));
-    options.give_up = rules[seed % 3];
+    options.evict = rules[seed % 3];
     if (random.chance(0.5)) options.codec = &codec("small");
     std::atomic<bool> failing = false;
     files.before = [&](FileOperation, const fs::path& path) {

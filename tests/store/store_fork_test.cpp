@@ -249,7 +249,7 @@ TEST(StoreFork, APrefetchThatIsUnderWayIsDoneAgainInTheChild) {
 
 // ---- others at work -------------------------------------------------------------------------------------------------
 
-TEST(StoreFork, BytesThatSomebodyElseHadReservedAreFreeInTheChild) {
+TEST(StoreFork, BytesThatAnotherThreadHadReservedAreFreeInTheChild) {
   HookedCodec codec(reprise::codec("exact"));
   Gate gate;
   codec.encoding = [&] { gate.pass(); };
@@ -267,7 +267,7 @@ TEST(StoreFork, BytesThatSomebodyElseHadReservedAreFreeInTheChild) {
   EXPECT_EQ(put.get(), PutResult::stored);
 }
 
-TEST(StoreFork, AValueThatSomebodyElseIsReadingCanBeReplacedInTheChild) {
+TEST(StoreFork, AValueThatAnotherThreadIsReadingCanBeReplacedInTheChild) {
   HookedCodec codec(reprise::codec("exact"));
   Gate gate;
   codec.decoding = [&] { gate.pass(); };

@@ -34,7 +34,7 @@ class Model {
 
   explicit Model(const StoreOptions& options)
       : rule_(options.remember),
-        give_up_(options.give_up),
+        evict_(options.evict),
         codec_(options.codec),
         has_disk_(options.disk.has_value()),
         tiers_{{options.memory}, {options.disk ? options.disk->budget : 0}} {}
@@ -175,16 +175,16 @@ class Model {
         erase(key);
         break;
       }
-      if (give_up_ == GiveUp::nothing) return false;
+      if (evict_ == Evict::nothing) return false;
       const std::string* const victim = next_victim(tier, key);
       if (!victim) return false;
       const std::string name = *victim;
       if (tier == TierKind::disk) {
-        ++statistics.forgotten;
+        ++statistics.dropped;
         erase(name);
       } else if (!has_disk_ || !move_to_disk(name)) {
         ++statistics.evictions;
-        ++statistics.forgotten;
+        ++statistics.dropped;
         erase(name);
       }
     }
@@ -194,7 +194,7 @@ class Model {
 
   const std::string* next_victim(TierKind tier, const std::string& except) {
     const auto score = [&](const Description& value) {
-      if (give_up_ == GiveUp::oldest) return 0.0;
+      if (evict_ == Evict::oldest) return 0.0;
       return value.bytes == 0 ? INFINITY : value.cost / static_cast<double>(value.bytes);
     };
     const std::string* victim = nullptr;
@@ -210,7 +210,7 @@ class Model {
     return victim;
   }
 
-  // False: it does not fit there, whatever is forgotten.
+  // False: it does not fit there, whatever is dropped.
   bool move_to_disk(const std::string& key) {
     Description& value = entries.at(key).description;
     if (value.bytes + 32 > budget(TierKind::disk)) return false;
@@ -251,7 +251,7 @@ class Model {
   }
 
   Remember rule_;
-  GiveUp give_up_;
+  Evict evict_;
   const Codec* codec_;
   bool has_disk_;
   Sums tiers_[2];
@@ -269,7 +269,7 @@ void expect_equal(const StoreStatistics& store, const StoreStatistics& model) {
   EXPECT_EQ(store.hits, model.hits);
   EXPECT_EQ(store.misses, model.misses);
   EXPECT_EQ(store.evictions, model.evictions);
-  EXPECT_EQ(store.forgotten, model.forgotten);
+  EXPECT_EQ(store.dropped, model.dropped);
   EXPECT_EQ(store.moves_to_disk, model.moves_to_disk);
   EXPECT_EQ(store.moves_to_memory, model.moves_to_memory);
   EXPECT_EQ(store.not_remembered, model.not_remembered);
@@ -326,7 +326,7 @@ void expect_files(const std::filesystem::path& folder, const StoreStatistics& st
 // ---- random operations ----------------------------------------------------------------------------------------------
 
 struct World {
-  GiveUp give_up;
+  Evict evict;
   bool disk;
   const Codec* codec;
 };
@@ -356,7 +356,7 @@ void run(const World& world, std::uint64_t seed, int operations) {
   options.remember = random.chance(0.7)   ? remember::all()
                      : random.chance(0.5) ? remember::every(2)
                                           : remember::costly(3);
-  options.give_up = world.give_up;
+  options.evict = world.evict;
   options.codec = world.codec;
   if (world.disk) {
     options.disk = DiskTier{.folder = folder.path()};
@@ -435,19 +435,19 @@ void run(const World& world, std::uint64_t seed, int operations) {
   }
 }
 
-class StoreModel : public ::testing::TestWithParam<std::tuple<GiveUp, bool>> {};
+class StoreModel : public ::testing::TestWithParam<std::tuple<Evict, bool>> {};
 
 TEST_P(StoreModel, AgreesWithTheStoreAboutEverythingAfterEveryOperation) {
-  const auto [give_up, disk] = GetParam();
+  const auto [evict, disk] = GetParam();
   const TrimCodec odd(2, 3);
   for (std::uint64_t seed = 0; seed < testing::cases(60) && !HasFailure(); ++seed) {
     const Codec* const codecs[] = {nullptr, &odd, &codec("half"), &codec("zstd")};
-    run({give_up, disk, codecs[seed % 4]}, seed * 6 + static_cast<std::uint64_t>(give_up) * 2 + disk, 120);
+    run({evict, disk, codecs[seed % 4]}, seed * 6 + static_cast<std::uint64_t>(evict) * 2 + disk, 120);
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(AllRules, StoreModel,
-                         ::testing::Combine(::testing::Values(GiveUp::oldest, GiveUp::cheapest, GiveUp::nothing),
+                         ::testing::Combine(::testing::Values(Evict::oldest, Evict::cheapest, Evict::nothing),
                                             ::testing::Bool()),
                          [](const auto& setting) {
                            return std::string(name(std::get<0>(setting.param))) +

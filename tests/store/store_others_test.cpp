@@ -1,4 +1,4 @@
-// The disk tier among others: folders, links, pipes and files that somebody else has made or changed.
+// The disk tier among others: folders, links, pipes and files that others have made or changed.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -221,7 +221,7 @@ void write_kept(const fs::path& folder, const std::string& key, const Codec& cod
   disk.leave_files();
 }
 
-// So many bytes cannot be had: to ask for them would be another error.
+// This many bytes cannot be had: to ask for them would be another error.
 TEST(KeptFile, IsRefusedBeforeAnythingIsAllocatedForWhatItsCodecCannotHaveMade) {
   const Shape huge = {std::int64_t{1} << 45};
   const std::vector<float> plain = numbers(64);

@@ -36,7 +36,7 @@ TEST(Store, RemembersEveryNthByItsKeyOrByTheOrderOfThePuts) {
 }
 
 TEST(Store, SaysWhyAValueThatWasOfferedIsNotThere) {
-  Store store({.memory = 50, .remember = remember::costly(100), .give_up = GiveUp::nothing});
+  Store store({.memory = 50, .remember = remember::costly(100), .evict = Evict::nothing});
   const auto said = [&](const Key& key) { return message_of<NotStored>([&] { (void)store.get(key); }); };
   store.put("cheap", numbers(1), 3);
   expect_contains(said("cheap"), "was offered and not remembered, because the store's rule");
@@ -57,7 +57,7 @@ TEST(Store, SaysWhyAValueThatWasOfferedIsNotThere) {
   Store small(with_memory(tens(1)));
   small.put("old", numbers(10));
   small.put("new", numbers(10));
-  expect_contains(message_of<NotStored>([&] { (void)small.get("old"); }), "given up, because others needed its room");
+  expect_contains(message_of<NotStored>([&] { (void)small.get("old"); }), "evicted, because others needed its room");
 }
 
 TEST(Store, RemembersTheReasonsOfTheLastKeysOnly) {
@@ -87,9 +87,9 @@ TEST(Store, CanBeMovedWithItsValuesAndKeptInAVector) {
 }
 
 TEST(Store, TellsWhatItWasMadeWithAndPrintsItsNumbers) {
-  Store store({.memory = 1000, .give_up = GiveUp::cheapest, .codec = &codec("half")});
+  Store store({.memory = 1000, .evict = Evict::cheapest, .codec = &codec("half")});
   EXPECT_EQ(store.options().memory, 1000);
-  EXPECT_EQ(store.options().give_up, GiveUp::cheapest);
+  EXPECT_EQ(store.options().evict, Evict::cheapest);
   EXPECT_EQ(store.options().codec, &codec("half"));
   store.remember(remember::none());
   const std::string key = "a";

@@ -120,7 +120,7 @@ class WatchedFiles : public FileSystem {
     void remove_file(const std::string& name) override {
       files_.enter(FileOperation::remove_file, path_ / name);
       folder_->remove_file(name);
-      files_.forget(path_ / name);
+      files_.erase(path_ / name);
     }
     void rename_file(const std::string& from, const std::string& to) override {
       files_.enter(FileOperation::rename, path_ / from);
@@ -152,7 +152,7 @@ class WatchedFiles : public FileSystem {
     ++counts_[static_cast<int>(operation)];
     before(operation, path);
   }
-  void forget(const std::filesystem::path& path) {
+  void erase(const std::filesystem::path& path) {
     const std::lock_guard lock(mutex_);
     bytes_ -= files_[path];
     files_.erase(path);
@@ -234,7 +234,7 @@ class HookedCodec : public Codec {
 
 // ---- threads --------------------------------------------------------------------------------------------------------
 
-// Holds up whoever comes by, until it is opened. Open at first.
+// Holds up the threads that pass, until it is opened. Open at first.
 class Gate {
  public:
   void close() {
@@ -268,7 +268,7 @@ class Gate {
 
 // ---- values ---------------------------------------------------------------------------------------------------------
 
-// Numbers that tell which they are: different for different seeds, and no zeros.
+// Numbers that differ for different seeds, and no zeros.
 inline std::vector<float> numbers(std::size_t count, int seed = 0) {
   std::vector<float> numbers(count);
   for (std::size_t i = 0; i < count; ++i) numbers[i] = static_cast<float>(seed * 1000) + static_cast<float>(i) + 0.5f;
@@ -310,12 +310,12 @@ constexpr Bytes files_of_ten(int many) {
   return many * (40 + file_header);
 }
 
-inline StoreOptions with_memory(Bytes memory, GiveUp rule = GiveUp::oldest) {
-  return {.memory = memory, .remember = remember::all(), .give_up = rule};
+inline StoreOptions with_memory(Bytes memory, Evict rule = Evict::oldest) {
+  return {.memory = memory, .remember = remember::all(), .evict = rule};
 }
 
 inline StoreOptions with_both_tiers(const TemporaryFolder& folder, Bytes memory, Bytes disk = largest_bytes,
-                                    GiveUp rule = GiveUp::oldest) {
+                                    Evict rule = Evict::oldest) {
   StoreOptions options = with_memory(memory, rule);
   options.disk = DiskTier{.folder = folder.path(), .budget = disk};
   return options;

@@ -167,7 +167,7 @@ TEST(Store, RemembersAllOrNoneOrEveryNth) {
   EXPECT_THROW((void)remember::every(0), BadOption);
 }
 
-TEST(Store, RemembersEverythingUnlessToldOtherwise) {
+TEST(Store, RemembersEverythingByDefault) {
   Store store({.memory = 1000});
   EXPECT_EQ(remembered(store, 4), (std::vector{0, 1, 2, 3}));
   Store costly({.remember = remember::costly()});
@@ -177,10 +177,10 @@ TEST(Store, RemembersEverythingUnlessToldOtherwise) {
 }
 
 TEST(Store, TellsARuleAboutEveryPut) {
-  std::vector<std::string> told;
+  std::vector<std::string> offers;
   const auto rule = [&](const Offer& offer) {
-    told.push_back(offer.key + " " + std::to_string(offer.number) + " " + std::to_string(offer.bytes) + " " +
-                   std::to_string(static_cast<int>(offer.cost)));
+    offers.push_back(offer.key + " " + std::to_string(offer.number) + " " + std::to_string(offer.bytes) + " " +
+                     std::to_string(static_cast<int>(offer.cost)));
     return offer.number != 1;
   };
   Store store({.remember = rule, .codec = &codec("half")});
@@ -190,7 +190,7 @@ TEST(Store, TellsARuleAboutEveryPut) {
   store.put("c", numbers(1));  // a number, but no question
   store.enabled(true);
   store.put("a", numbers(2));
-  EXPECT_EQ(told, (std::vector<std::string>{"a 0 40 5", "b 1 4 0", "a 3 8 0"}));
+  EXPECT_EQ(offers, (std::vector<std::string>{"a 0 40 5", "b 1 4 0", "a 3 8 0"}));
 }
 
 TEST(Store, DropsTheValueFromBeforeIfTheNewOneIsNotRemembered) {
@@ -200,7 +200,7 @@ TEST(Store, DropsTheValueFromBeforeIfTheNewOneIsNotRemembered) {
   EXPECT_EQ(store.put("a", numbers(10, 1)), PutResult::not_remembered);
   EXPECT_FALSE(store.contains("a"));
   EXPECT_EQ(store.bytes(), 0);
-  EXPECT_EQ(store.statistics().forgotten, 0u);
+  EXPECT_EQ(store.statistics().dropped, 0u);
 }
 
 TEST(Store, LeavesEverythingAsItIsWhileSwitchedOff) {
@@ -227,9 +227,9 @@ TEST(Store, RefusesOptionsThatCannotBe) {
   EXPECT_EQ(store.size(), 0u);
 }
 
-// ---- what to give up ------------------------------------------------------------------------------------------------
+// ---- what to evict --------------------------------------------------------------------------------------------------
 
-TEST(Store, GivesUpTheOldestOneByOneUntilTheNewOneFits) {
+TEST(Store, EvictsTheOldestOneByOneUntilTheNewOneFits) {
   Store store(with_memory(tens(3)));
   for (const char* key : {"a", "b", "c"}) store.put(key, numbers(10));
   store.put("small", numbers(5));
@@ -240,7 +240,7 @@ TEST(Store, GivesUpTheOldestOneByOneUntilTheNewOneFits) {
   EXPECT_FALSE(store.contains("c"));
   EXPECT_TRUE(store.contains("small"));
   EXPECT_EQ(store.statistics().evictions, 3u);
-  EXPECT_EQ(store.statistics().forgotten, 3u);
+  EXPECT_EQ(store.statistics().dropped, 3u);
 }
 
 TEST(Store, CountsAgeFromTheLastPutNotFromTheLastGet) {
@@ -253,28 +253,28 @@ TEST(Store, CountsAgeFromTheLastPutNotFromTheLastGet) {
   EXPECT_TRUE(store.contains("a"));
 }
 
-TEST(Store, GivesUpTheCheapestForEachByteItHolds) {
-  Store store(with_memory(100, GiveUp::cheapest));
-  store.put("dear", numbers(5), 10);                                       // 20 bytes, 0.5 each
+TEST(Store, EvictsTheCheapestForEachByteItHolds) {
+  Store store(with_memory(100, Evict::cheapest));
+  store.put("costly", numbers(5), 10);                                     // 20 bytes, 0.5 each
   store.put("cheap", numbers(10), 12);                                     // 40 bytes, 0.3 each
   store.put("packed", numbers(10), {.cost = 7, .codec = &codec("half")});  // 20 bytes, 0.35 each
   store.put("next", numbers(10), 100);
   EXPECT_FALSE(store.contains("cheap"));
   store.put("last", numbers(8), 1);
   EXPECT_FALSE(store.contains("packed"));
-  EXPECT_TRUE(store.contains("dear"));
+  EXPECT_TRUE(store.contains("costly"));
 }
 
-TEST(Store, GivesUpTheOldestOfEquallyCheapOnes) {
-  Store store(with_memory(tens(3), GiveUp::cheapest));
+TEST(Store, EvictsTheOldestOfEquallyCheapOnes) {
+  Store store(with_memory(tens(3), Evict::cheapest));
   for (const char* key : {"c", "a", "b"}) store.put(key, numbers(10), 1);
   store.put("d", numbers(10), 1);
   EXPECT_FALSE(store.contains("c"));
   EXPECT_TRUE(store.contains("a"));
 }
 
-TEST(Store, RefusesTheNewValueIfNothingMayBeGivenUp) {
-  Store store(with_memory(tens(2), GiveUp::nothing));
+TEST(Store, RefusesTheNewValueIfNothingMayBeEvicted) {
+  Store store(with_memory(tens(2), Evict::nothing));
   store.put("a", numbers(10));
   store.put("b", numbers(10));
   EXPECT_EQ(store.put("c", numbers(1)), PutResult::refused);
@@ -355,7 +355,7 @@ TEST(Store, KeepsExactlyWhatTheCodecCannotCode) {
   EXPECT_EQ(store.get("room larger than the budget").to_vector<float>(), numbers(10));
 }
 
-TEST(Store, GivesUpOthersForTheRoomForCoding) {
+TEST(Store, EvictsOthersForTheRoomForCoding) {
   const TrimCodec trim(2);
   Store store({.memory = 100, .remember = remember::all()});
   store.put("a", numbers(10));
@@ -416,7 +416,7 @@ TEST(Store, MovesToDiskWhatLeavesMemory) {
   EXPECT_EQ(store.bytes(TierKind::disk), files_of_ten(3));
   EXPECT_EQ(store.statistics().evictions, 3u);
   EXPECT_EQ(store.statistics().moves_to_disk, 3u);
-  EXPECT_EQ(store.statistics().forgotten, 0u);
+  EXPECT_EQ(store.statistics().dropped, 0u);
   EXPECT_EQ(store.statistics().in_memory, 2u);
   EXPECT_EQ(store.statistics().on_disk, 3u);
 }
@@ -449,23 +449,23 @@ TEST(Store, ReadsCodedValuesFromDiskAlsoWhenMemoryIsFull) {
   EXPECT_EQ(store.statistics().peak_bytes, 8);
 }
 
-TEST(Store, ForgetsOnDiskByTheSameRule) {
+TEST(Store, EvictsFromDiskByTheSameRule) {
   const TemporaryFolder folder;
   Store oldest(with_both_tiers(folder, tens(1), files_of_ten(2)));
   for (int i = 0; i < 4; ++i) oldest.put(i, numbers(10, i));
   EXPECT_FALSE(oldest.contains(0));
   EXPECT_TRUE(on_disk(oldest, 1));
-  EXPECT_EQ(oldest.statistics().forgotten, 1u);
+  EXPECT_EQ(oldest.statistics().dropped, 1u);
   EXPECT_EQ(oldest.statistics().evictions, 3u);
   EXPECT_EQ(oldest.statistics().peak_disk_bytes, files_of_ten(2));
 
-  Store cheapest(with_both_tiers(folder, tens(1), files_of_ten(2), GiveUp::cheapest));
+  Store cheapest(with_both_tiers(folder, tens(1), files_of_ten(2), Evict::cheapest));
   for (int i = 0; i < 4; ++i) cheapest.put(i, numbers(10, i), i == 1 ? 1 : 100);
   EXPECT_FALSE(cheapest.contains(1));
   EXPECT_TRUE(on_disk(cheapest, 0));
 }
 
-TEST(Store, ForgetsWhatMemoryGivesUpIfItIsLargerThanTheDisk) {
+TEST(Store, DropsWhatMemoryEvictsIfItIsLargerThanTheDisk) {
   const TemporaryFolder folder;
   Store store(with_both_tiers(folder, tens(2), files_of_ten(1)));
   store.put("small", numbers(10));
@@ -476,7 +476,7 @@ TEST(Store, ForgetsWhatMemoryGivesUpIfItIsLargerThanTheDisk) {
   store.put("next", numbers(20));
   EXPECT_FALSE(store.contains("large"));
   EXPECT_TRUE(on_disk(store, "small too"));
-  EXPECT_EQ(store.statistics().forgotten, 2u);
+  EXPECT_EQ(store.statistics().dropped, 2u);
 }
 
 TEST(Store, PutsWhatIsTooLargeForMemoryStraightOnDisk) {
@@ -515,9 +515,9 @@ TEST(Store, ThrowsIfAValueIsLargerThanBothBudgets) {
   EXPECT_EQ(store.put("b", numbers(22)), PutResult::stored);  // 88 bytes and a header
 }
 
-TEST(Store, PutsOnDiskWhatMemoryHasNoRoomForIfNothingMayBeGivenUp) {
+TEST(Store, PutsOnDiskWhatMemoryHasNoRoomForIfNothingMayBeEvicted) {
   const TemporaryFolder folder;
-  Store store(with_both_tiers(folder, tens(1), files_of_ten(2), GiveUp::nothing));
+  Store store(with_both_tiers(folder, tens(1), files_of_ten(2), Evict::nothing));
   EXPECT_EQ(store.put("a", numbers(10)), PutResult::stored);
   EXPECT_EQ(store.put("b", numbers(10)), PutResult::stored);
   EXPECT_EQ(store.put("c", numbers(10)), PutResult::stored);
@@ -528,7 +528,7 @@ TEST(Store, PutsOnDiskWhatMemoryHasNoRoomForIfNothingMayBeGivenUp) {
   EXPECT_EQ(store.get("c").to_vector<float>(), numbers(10, 1));
   EXPECT_EQ(store.put("c", numbers(11, 1)), PutResult::refused);
   EXPECT_EQ(store.get("c").to_vector<float>(), numbers(10, 1));
-  EXPECT_EQ(store.statistics().forgotten + store.statistics().evictions, 0u);
+  EXPECT_EQ(store.statistics().dropped + store.statistics().evictions, 0u);
 }
 
 TEST(Store, ReplacesAcrossTiers) {
@@ -610,9 +610,9 @@ TEST(Store, CountsFromZeroAfterAResetButKeepsWhatIsThere) {
 }
 
 TEST(Store, NamesItsEnums) {
-  EXPECT_STREQ(name(GiveUp::oldest), "oldest");
-  EXPECT_STREQ(name(GiveUp::cheapest), "cheapest");
-  EXPECT_STREQ(name(GiveUp::nothing), "nothing");
+  EXPECT_STREQ(name(Evict::oldest), "oldest");
+  EXPECT_STREQ(name(Evict::cheapest), "cheapest");
+  EXPECT_STREQ(name(Evict::nothing), "nothing");
   EXPECT_STREQ(name(TierKind::memory), "memory");
   EXPECT_STREQ(name(TierKind::disk), "disk");
 }

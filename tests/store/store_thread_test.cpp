@@ -36,8 +36,8 @@ using testing::WatchedFiles;
 
 constexpr Bytes ten = 40, file_of_ten = 72;
 
-StoreOptions with_memory(Bytes memory, GiveUp rule = GiveUp::oldest) {
-  return {.memory = memory, .remember = remember::all(), .give_up = rule};
+StoreOptions with_memory(Bytes memory, Evict rule = Evict::oldest) {
+  return {.memory = memory, .remember = remember::all(), .evict = rule};
 }
 
 StoreOptions with_disk(const TemporaryFolder& folder, Bytes memory, WatchedFiles& files) {
@@ -205,8 +205,8 @@ TEST(StoreThread, AReaderKeepsItsBytesWhileTheValueMovesToDiskUnderIt) {
   store.offload(keys({"a"}));
   store.wait();
   EXPECT_TRUE(on_disk(store, "a"));
-  EXPECT_EQ(store.bytes(), 8);                                           // in both for as long as somebody reads it
-  auto writer = in_thread([&] { return store.put("b", numbers(10)); });  // needs these 8 bytes, too
+  EXPECT_EQ(store.bytes(), 8);                                           // in both for as long as it is read
+  auto writer = in_thread([&] { return store.put("b", numbers(10)); });  // needs these 8 bytes as well
   expect_held_up(writer);
   gate.open();
   EXPECT_EQ(reader.get(), value);
@@ -427,7 +427,7 @@ TEST(StoreThread, APutIsNotRefusedWhileTheRoomForCodingAnotherMayComeBack) {
   const TrimCodec trim(2);
   HookedCodec slow(trim);
   slow.encoding = [&] { gate.pass(); };
-  Store store(with_memory(100, GiveUp::nothing));
+  Store store(with_memory(100, Evict::nothing));
   gate.close();
   auto slow_put = in_thread([&] { return store.put("slow", numbers(10), {.codec = &slow}); });
   gate.await();
@@ -437,14 +437,14 @@ TEST(StoreThread, APutIsNotRefusedWhileTheRoomForCodingAnotherMayComeBack) {
   gate.open();
   EXPECT_EQ(slow_put.get(), PutResult::stored);
   EXPECT_EQ(fast_put.get(), PutResult::stored);
-  EXPECT_EQ(store.put("no room", numbers(10)), PutResult::refused);  // and now nobody's work gives anything back
+  EXPECT_EQ(store.put("no room", numbers(10)), PutResult::refused);  // and now no thread's work frees anything
 }
 
 TEST(StoreThread, AReplacementWaitsForThoseWhoReadWhatItReplaces) {
   Gate gate;
   HookedCodec codec(reprise::codec("exact"));
   codec.decoding = [&] { gate.pass(); };
-  for (const GiveUp rule : {GiveUp::nothing, GiveUp::oldest}) {
+  for (const Evict rule : {Evict::nothing, Evict::oldest}) {
     Store store(with_memory(2 * ten, rule));
     store.put("other", numbers(10));
     store.put("a", numbers(10, 1), {.codec = &codec});
@@ -474,7 +474,7 @@ TEST(StoreThread, AMoveWaitsForTheRoomOnDiskThatAReaderHolds) {
   gate.close();
   auto reader = in_thread([&] { return store.get("a").to_vector<float>(); });
   gate.await();
-  auto writer = in_thread([&] { return store.put("c", numbers(10, 3)); });  // b moves; a is forgotten for it
+  auto writer = in_thread([&] { return store.put("c", numbers(10, 3)); });  // b moves; a is dropped for it
   expect_held_up(writer);
   gate.open();
   EXPECT_EQ(reader.get(), numbers(10, 1));
@@ -564,7 +564,7 @@ TEST(StoreThread, OnlyOneOfManyTakesAValue) {
 }
 
 TEST(StoreThread, OneOfManyPutsOfAKeyWinsAndTheSumsAreExact) {
-  for (const GiveUp rule : {GiveUp::oldest, GiveUp::nothing}) {
+  for (const Evict rule : {Evict::oldest, Evict::nothing}) {
     Store store(with_memory(ten, rule));
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t) {
@@ -606,14 +606,14 @@ class Witness {
  public:
   Witness() {
     witnessed = most_witnessed = 0;
-    buffer_witness = [](Bytes change) {
+    buffer_observer = [](Bytes change) {
       const Bytes now = witnessed += change;
       Bytes most = most_witnessed;
       while (now > most && !most_witnessed.compare_exchange_weak(most, now)) {
       }
     };
   }
-  ~Witness() { buffer_witness = nullptr; }
+  ~Witness() { buffer_observer = nullptr; }
 };
 
 // A value that says which key it is of, and whether all of it belongs together. Zeros at the end.
@@ -627,7 +627,7 @@ bool is_stamped(int key, const std::vector<std::int32_t>& value) {
 }
 
 struct Setting {
-  GiveUp rule;
+  Evict rule;
   Bytes memory;
   Bytes disk;  // 0: none
   bool failures = false;
@@ -735,7 +735,7 @@ void everything_at_once(const Setting& setting, std::uint64_t seed, int operatio
 
 TEST(StoreThread, ManyThreadsOnFewKeysNeverPassTheBudgets) {
   for (std::uint64_t seed = 0; seed < testing::cases(2); ++seed) {
-    for (const GiveUp rule : {GiveUp::oldest, GiveUp::cheapest, GiveUp::nothing}) {
+    for (const Evict rule : {Evict::oldest, Evict::cheapest, Evict::nothing}) {
       everything_at_once({rule, 300, 0}, seed, 300);
       everything_at_once({rule, 300, 500}, seed, 300);
       everything_at_once({rule, 100, 200}, seed, 200);
@@ -747,7 +747,7 @@ TEST(StoreThread, ManyThreadsOnFewKeysNeverPassTheBudgets) {
 
 TEST(StoreThread, ManyThreadsOnFewKeysNeverPassTheBudgetsOfADiskThatFails) {
   for (std::uint64_t seed = 0; seed < testing::cases(2); ++seed) {
-    for (const GiveUp rule : {GiveUp::oldest, GiveUp::cheapest, GiveUp::nothing}) {
+    for (const Evict rule : {Evict::oldest, Evict::cheapest, Evict::nothing}) {
       everything_at_once({rule, 300, 500, true}, seed, 200);
       everything_at_once({rule, 100, largest_bytes, true}, seed, 200);
     }

@@ -67,7 +67,7 @@ class StagedProgram {
     }
   }
 
-  // What is live after each operator of the stage, step by step: what it makes comes, what nobody wants any more goes.
+  // What is live after each operator of the stage, step by step: what it makes comes, what is not needed any more goes.
   void add_memory(Id t) {
     int live = -1;
     LinearProgram::Terms freed;

@@ -215,7 +215,7 @@ class TrainingStep {
     Value output = value_of(some_bytes(30), layer, Stretch{layer, layer + 1});
     bool output_is_saved = false;
     switch (random_.below(6)) {
-      case 0:  // an activation function: saves its output, and is in place if nobody else wants its input
+      case 0:  // an activation function: saves its output, and is in place if nothing else needs its input
         output.bytes = trace_.values[activation_].bytes;
         if (!activation_is_saved_ && skip_ != activation_) {
           output.takes_over = activation_;

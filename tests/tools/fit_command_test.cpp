@@ -101,7 +101,7 @@ TEST_F(FitCommand, RefusesSizesThatAreNone) {
   refused({"--sizes", "2,x", "--budget", "9000"}, "--sizes: '2,x' is no list of sizes");
   refused({"--sizes", "2,", "--budget", "9000"}, "--sizes: '2,' is no list of sizes");
   refused({"--sizes", "2,2", "--budget", "9000"}, "there are two traces of size 2");
-  refused({"--sizes", "2,4", "--budget", "lots"}, "--budget: 'lots' is no amount of bytes");
+  refused({"--sizes", "2,4", "--budget", "lots"}, "--budget: 'lots' is not an amount of bytes");
   refused({"--sizes", "2,4", "--budget", "9000", "--wanted", "0"}, "--wanted: '0' is no list of sizes");
   refused({"--sizes", "2,4", "--budget", "9000", "--at-most", "0"}, "--at-most: '0' is no whole number");
 }

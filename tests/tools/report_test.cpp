@@ -77,7 +77,7 @@ TEST_F(ReportCommand, RefusesWhatMakesNoSense) {
     EXPECT_NE(outcome.err.find(words), std::string::npos) << outcome.err;
   };
   expect_refused({path("plan.json"), "--budget", "1x"}, "--budget is for making a plan, but PLAN is one already");
-  expect_refused({"--budget", "lots", "--time-limit", "100"}, "--budget: 'lots' is no amount of bytes");
+  expect_refused({"--budget", "lots", "--time-limit", "100"}, "--budget: 'lots' is not an amount of bytes");
   expect_refused({"--output", path("no") + "/page.html", "--time-limit", "100"}, "its folder does not exist");
   Plan other = read_plan(path("plan.json"));
   other.budget = 1;

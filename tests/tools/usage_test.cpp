@@ -52,8 +52,8 @@ TEST_F(Usage, MissingAndUnknownArguments) {
 }
 
 TEST_F(Usage, ValuesThatAnOptionCannotHave) {
-  expect_refused({"plan", file_, "--budget", "lots"}, "--budget: 'lots' is no amount of bytes");
-  expect_refused({"plan", file_, "--budget", "-1"}, "'-1' is no amount of bytes");
+  expect_refused({"plan", file_, "--budget", "lots"}, "--budget: 'lots' is not an amount of bytes");
+  expect_refused({"plan", file_, "--budget", "-1"}, "'-1' is not an amount of bytes");
   expect_refused({"plan", file_, "--budget", ""}, "--budget");
   expect_refused({"plan", file_, "--budget", "1x", "--planner", "guess"},
                  "'guess', but there is no such planner; there are: best,");

@@ -88,7 +88,7 @@ TEST(Check, WantsMakersAndOutputsToAgree) {
   expect_error("operators[0].outputs[0]", "operator 2 makes it", [](Trace& t) { t.values[1].maker = 2; });
   expect_error("operators[0].outputs[1]", "comes from outside", [](Trace& t) { t.values[2].maker.reset(); });
   expect_error("operators[1].outputs[1]", "operator 0 makes it", [](Trace& t) { t.operators[1].outputs = {3, 2}; });
-  expect_error("values[2].maker", "no output of operator 0", [](Trace& t) { t.operators[0].outputs = {1}; });
+  expect_error("values[2].maker", "not an output of operator 0", [](Trace& t) { t.operators[0].outputs = {1}; });
 }
 
 TEST(Check, WantsEveryOperatorRunOnce) {
@@ -161,18 +161,21 @@ TEST(Check, WantsCostsToBeNumbers) {
 
 TEST(Check, NamesTheOneThatIsAbsurdlyLarge) {
   const Bytes most = std::numeric_limits<Bytes>::max();
-  expect_error("values[2].bytes", "absurd", [&](Trace& t) { t.values[2].bytes = most; });
-  expect_error("operators[1].workspace", "absurd", [&](Trace& t) { t.operators[1].workspace = largest_bytes; });
-  expect_error("moments[0].other", "absurd", [&](Trace& t) { t.moments[0].other = most; });
-  expect_error("tiers[0].entries[1]", "absurd", [&](Trace& t) { t.tiers[0].entries[1].bytes = most; });
-  expect_error("operators[2].cost", "absurd", [](Trace& t) { t.operators[2].cost = 1e18; });
-  expect_error("tiers[0].entries[1]", "absurd", [](Trace& t) { t.tiers[0].entries[1].put_cost = 1e300; });
+  expect_error("values[2].bytes", "together have to stay below", [&](Trace& t) { t.values[2].bytes = most; });
+  expect_error("operators[1].workspace", "together have to stay below",
+               [&](Trace& t) { t.operators[1].workspace = largest_bytes; });
+  expect_error("moments[0].other", "together have to stay below", [&](Trace& t) { t.moments[0].other = most; });
+  expect_error("tiers[0].entries[1]", "together have to stay below",
+               [&](Trace& t) { t.tiers[0].entries[1].bytes = most; });
+  expect_error("operators[2].cost", "together have to stay below", [](Trace& t) { t.operators[2].cost = 1e18; });
+  expect_error("tiers[0].entries[1]", "together have to stay below",
+               [](Trace& t) { t.tiers[0].entries[1].put_cost = 1e300; });
   // Together too much: the largest is the one to look at, wherever it stands.
-  expect_error("values[1].bytes", "absurd", [](Trace& t) {
+  expect_error("values[1].bytes", "together have to stay below", [](Trace& t) {
     t.values[1].bytes = t.values[3].bytes = largest_bytes / 2 - 100;
     t.values[2].bytes = 200;
   });
-  expect_error("operators[1].cost", "absurd", [](Trace& t) {
+  expect_error("operators[1].cost", "together have to stay below", [](Trace& t) {
     t.operators[0].cost = 4e17;
     t.operators[1].cost = 5e17;
     t.operators[2].cost = 2e17;
@@ -196,7 +199,7 @@ TEST(Check, WantsHeldStretchesInsideTheTimeline) {
 
 TEST(Check, WantsStorageTakenOverToBeFree) {
   expect_error("values[0].takes_over", "from outside", [](Trace& t) { t.values[0].takes_over = 1; });
-  expect_error("values[3].takes_over", "value 2 is no input of operator 1",
+  expect_error("values[3].takes_over", "value 2 is not an input of operator 1",
                [](Trace& t) { t.values[3].takes_over = 2; });
   expect_error("values[3].takes_over", "value 1 has 19 bytes, this one 20", [](Trace& t) { t.values[1].bytes = 19; });
   expect_error("values[3].takes_over", "moment 2 needs it", [](Trace& t) { t.moments[2].needs.push_back(1); });

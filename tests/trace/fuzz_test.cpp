@@ -160,7 +160,7 @@ void expect_sound(const std::string& text, Parse parse, Counts& counts) {
 
 // Our reader takes exactly what the library takes for JSON.
 void expect_same_grammar(const std::string& text) {
-  if (text.find('\0') != std::string::npos) return;  // for the library a NUL is an end, for us it is no JSON
+  if (text.find('\0') != std::string::npos) return;  // for the library a NUL is an end, for us it is not JSON
   bool ours = true;
   try {
     JsonReader reader(text);

@@ -111,7 +111,7 @@ TEST(Growth, OfAnotherSizeIsAValidTraceOfTheSameStructure) {
       for (const std::int64_t size : {2, 3, 7}) {
         Trace trace = base;
         Random random(seed * 100 + static_cast<std::uint64_t>(size));
-        // Any numbers at all: smaller at a larger size, too.
+        // Any numbers at all: also smaller at a larger size.
         change_numbers(
             trace, [&](Bytes) { return static_cast<Bytes>(random.below(1 << 20)); },
             [&](double) { return static_cast<double>(random.below(1000)); });

@@ -88,13 +88,13 @@ TEST(PlanFile, OnOneLineIsUnderstood) {
 TEST(PlanFile, WithAWrongActionIsRejected) {
   expect_error(plan_of(R"(["run",0],["jump",1])"), "actions[1][0]", "'jump' is none of run, replay, drop, put and get");
   expect_error(plan_of(R"([])"), "actions[0]", "expected an action");
-  expect_error(plan_of(R"(["run"])"), "actions[0]", "what run is missing");
+  expect_error(plan_of(R"(["run"])"), "actions[0]", "the target of run is missing");
   expect_error(plan_of(R"(["run",0,0])"), "actions[0][2]", "only put and get name a tier, not run");
   expect_error(plan_of(R"(["put",0])"), "actions[0]", "the tier of put is missing");
-  expect_error(plan_of(R"(["get",0,0,0])"), "actions[0][3]", "one too many");
+  expect_error(plan_of(R"(["get",0,0,0])"), "actions[0][3]", "one item too many");
   expect_error(plan_of(R"(["run","0"])"), "actions[0][1]", "expected a number, found a string");
-  expect_error(plan_of(R"(["run",-1])"), "actions[0][1]", "-1 is no id");
-  expect_error(plan_of(R"(["run",2147483648])"), "actions[0][1]", "2147483648 is no id");
+  expect_error(plan_of(R"(["run",-1])"), "actions[0][1]", "-1 is not an id");
+  expect_error(plan_of(R"(["run",2147483648])"), "actions[0][1]", "2147483648 is not an id");
   expect_error(plan_of(R"("run")"), "actions[0]", "expected a list, found a string");
   expect_error(plan_of(R"([0,"run"])"), "actions[0][0]", "expected a string, found a number");
 }
@@ -109,7 +109,7 @@ TEST(PlanFile, WithAWrongHeaderIsRejected) {
       plan_with(
           R"(,"budget_bytes":1,"actions":[],"tiers":[{"name":"a","in_budget":true,"values":[[1,0,0,0],[0,0,0,0]]}])"),
       "tiers[0].values[1]", "ascend");
-  expect_error(R"({"format":"reprise-plan","version":3})", "version", "3 is not known here");
+  expect_error(R"({"format":"reprise-plan","version":3})", "version", "3 is not supported");
   expect_error(R"({"format":"reprise-trace","version":1,"operators":[],"values":[],"moments":[]})", "format",
                "this is a trace, not a plan");
   expect_error(R"({"cost":[],"size":[],"edges":[]})", "", "this is a graph, not a plan");

@@ -1,4 +1,4 @@
-// What a terminal would act on is never printed, whoever wrote it into a file.
+// What a terminal would act on is never printed, wherever a file has it from.
 #include "trace/printable.h"
 
 #include <gtest/gtest.h>

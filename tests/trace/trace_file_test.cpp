@@ -118,7 +118,7 @@ TEST(TraceFile, IsNotWrittenIfItCouldNotBeReadAgain) {
   trace.operators[1].name = "\xff";
   try {
     static_cast<void>(to_json(trace));
-    ADD_FAILURE() << "wrote what is no JSON";
+    ADD_FAILURE() << "wrote what is not JSON";
   } catch (const BadInput& error) {
     EXPECT_EQ(error.place(), "operators[1].name");
   }
@@ -177,12 +177,12 @@ TEST(TraceFile, WithAMissingKeyIsRejected) {
 }
 
 TEST(TraceFile, OfAnotherVersionOrFormatIsRejected) {
-  expect_error(R"({"format":"reprise-trace","version":2,"new":1})", "version", "2 is not known here, only 1");
-  expect_error(R"({"new":1,"version":0,"format":"reprise-trace"})", "version", "0 is not known here");
+  expect_error(R"({"format":"reprise-trace","version":2,"new":1})", "version", "2 is not supported, only 1");
+  expect_error(R"({"new":1,"version":0,"format":"reprise-trace"})", "version", "0 is not supported");
   expect_error(R"({"format":"reprise-trace","version":"1"})", "version", "expected a number, found a string");
   expect_error(R"({"format":"reprise-plan","version":1,"budget_bytes":0,"actions":[]})", "format",
                "this is a plan, not a trace");
-  expect_error(R"({"format":"GeoJSON"})", "format", "'GeoJSON' is not known here");
+  expect_error(R"({"format":"GeoJSON"})", "format", "'GeoJSON' is not a known format");
   expect_error(R"({"a":1})", "", "neither a trace nor a plan nor a graph");
   expect_error("[]", "", "neither a trace nor a plan nor a graph");
   expect_error("17", "", "neither a trace nor a plan nor a graph");
@@ -206,7 +206,7 @@ TEST(TraceFile, WithTheWrongKindOfThingSomewhereIsRejected) {
   expect_error(trace_with(R"(,"tiers":[{"name":"a","in_budget":false,"values":[[1,2,3,4,5]]}])"), "tiers[0].values[0]",
                "or [value, bytes, put_cost, get_cost, put_time, get_time]");
   expect_error(trace_with(R"(,"tiers":[{"name":"a","in_budget":false,"values":[[1,2,3,4,5,6,7]]}])"),
-               "tiers[0].values[0][6]", "one too many");
+               "tiers[0].values[0][6]", "one item too many");
   expect_error(trace_with(R"(,"tiers":[{"name":"a","in_budget":false,"duplex":2,"values":[]}])"), "tiers[0].duplex",
                "expected true or false, found a number");
   expect_error(trace_with(R"(,"tiers":[{"name":"a","values":[]}])"), "tiers[0]", "'in_budget' is missing");
@@ -216,15 +216,15 @@ TEST(TraceFile, WithNumbersThatCannotBeIsRejected) {
   const auto value_with = [](const std::string& bytes) { return trace_with(R"(,"values":[{"bytes":)" + bytes + "}]"); };
   expect_error(value_with("1.5"), "values[0].bytes", "expected a whole number, found 1.5");
   expect_error(value_with("1e6"), "values[0].bytes", "expected a whole number, found 1e6");
-  expect_error(value_with("99999999999999999999"), "values[0].bytes", "beyond");
-  expect_error(value_with("-"), "line 1, column 58 (values[0].bytes)", "no JSON");
-  expect_error(value_with("NaN"), "line 1, column 58 (values[0].bytes)", "NaN is no number in JSON");
-  expect_error(value_with("-Infinity"), "line 1, column 58 (values[0].bytes)", "-Infinity is no number in JSON");
+  expect_error(value_with("99999999999999999999"), "values[0].bytes", "too large for a number");
+  expect_error(value_with("-"), "line 1, column 58 (values[0].bytes)", "not JSON");
+  expect_error(value_with("NaN"), "line 1, column 58 (values[0].bytes)", "NaN is not a JSON number");
+  expect_error(value_with("-Infinity"), "line 1, column 58 (values[0].bytes)", "-Infinity is not a JSON number");
   expect_error(value_with("007"), "line 1, column 59 (values[0].bytes)", "starts with 0");
-  expect_error(trace_with(R"(,"operators":[{"cost":1e999}])"), "operators[0].cost", "beyond");
+  expect_error(trace_with(R"(,"operators":[{"cost":1e999}])"), "operators[0].cost", "too large for a number");
   expect_error(trace_with(R"(,"operators":[{"inputs":[3000000000]}])"), "operators[0].inputs[0]",
-               "3000000000 is no id");
-  expect_error(trace_with(R"(,"operators":[{"inputs":[-1]}])"), "operators[0].inputs[0]", "-1 is no id");
+               "3000000000 is not an id");
+  expect_error(trace_with(R"(,"operators":[{"inputs":[-1]}])"), "operators[0].inputs[0]", "-1 is not an id");
   expect_error(trace_with(R"(,"operators":[{"inputs":[1.0]}])"), "operators[0].inputs[0]", "whole number");
 }
 
@@ -257,11 +257,11 @@ TEST(TraceFile, WithSomethingBehindItsEndIsRejected) {
 }
 
 TEST(TraceFile, ThatIsNoJsonIsRejected) {
-  expect_error("hello", "line 1, column 1", "no JSON: expected a value, found 'h'");
+  expect_error("hello", "line 1, column 1", "not JSON: expected a value, found 'h'");
   expect_error(std::string("\x7f"
                            "ELF\0\0",
                            6),
-               "line 1, column 1", "no JSON");
+               "line 1, column 1", "not JSON");
   expect_error("{'format':1}", "line 1, column 2", "expected a key in quotes");
   expect_error("{\"a\" 1}", "line 1, column 6 (a)", "expected ':'");
   expect_error("{\"a\":1 \"b\":2}", "line 1, column 8 (a)", "expected ',' or '}'");
@@ -296,7 +296,7 @@ TEST(TraceFile, IsNamedInErrors) {
     ADD_FAILURE() << "no error";
   } catch (const BadInput& error) {
     EXPECT_EQ(error.file(), path.string());
-    EXPECT_EQ(std::string(error.what()), path.string() + ": values[0].bytes: -4 bytes are less than none");
+    EXPECT_EQ(std::string(error.what()), path.string() + ": values[0].bytes: -4 bytes are negative");
   }
 }
 

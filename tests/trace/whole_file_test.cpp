@@ -51,7 +51,7 @@ TEST(WholeFile, ThatIsNotCommittedLeavesTheOldOneAndNothingElse) {
   EXPECT_EQ(folder.read("plan.json"), "old");
 }
 
-// Nobody who may not read the file in the end may read it at any moment.
+// A user who may not read the file in the end may not read it at any moment.
 TEST(WholeFile, HasItsModeFromTheStart) {
   const mode_t before = ::umask(0);
   {

@@ -12,7 +12,8 @@ namespace reprise {
 
 struct CurvePoint {
   Bytes budget = 0;
-  // Empty if planning was cancelled before it came to this point. Never infeasible: a plan for less works here, too.
+  // Empty if planning was cancelled before it came to this point. Never infeasible: a plan for a smaller budget works
+  // here as well.
   std::optional<PlanResult> result;
 };
 

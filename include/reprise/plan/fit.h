@@ -51,7 +51,7 @@ struct Fit {
   std::vector<FitPoint> points;         // by ascending size; those that planning was cancelled before are left out
   std::optional<std::size_t> largest;   // the point of the largest size with a plan; empty: none fits
   std::optional<std::size_t> cheapest;  // the point with a plan that costs least per sample
-  // The largest size to look at was reached, so that larger ones may fit, too.
+  // True if the search reached the largest size it may try, so larger ones may fit as well.
   bool reached_the_end = false;
   double seconds = 0;
   bool cancelled = false;

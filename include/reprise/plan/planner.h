@@ -26,7 +26,7 @@ struct PlanProgress {
   double seconds = 0;
   std::uint64_t moves = 0;
   std::optional<double> cost_ratio;   // of the best plan so far
-  std::optional<double> lower_bound;  // as a ratio, too
+  std::optional<double> lower_bound;  // of the cost, as a ratio
   double share_done = 0;              // of the time or the moves, 0 to 1
 };
 
@@ -37,7 +37,7 @@ struct SegmentsPlanner {
   std::optional<int> count = {};     // equal segments
   std::vector<Stretch> ranges = {};  // or these: inclusive ranges of operators
 };
-// Keeps the input of every so many operators.
+// Keeps the input of every `operators`-th operator.
 struct EveryPlanner {
   int operators = 4;
 };
@@ -78,9 +78,9 @@ struct PlanOptions {
   // so.
   bool bounds = true;
 
-  // About the most bytes that one of these programs may take, a sixteenth where it only makes the bound tighter.
-  // Larger ones are not solved, and `notes` says so: the gap is wider, and the plan may be dearer. Empty: up to 1.5
-  // million coefficients, each some 500 bytes.
+  // About the most bytes that one of these programs may take, a sixteenth where it only makes the bound tighter. Larger
+  // ones are not solved, and `notes` says so: the gap is wider, and the plan may cost more. Empty: up to 1.5 million
+  // coefficients, each some 500 bytes.
   std::optional<Bytes> bounds_memory = {};
 
   // Called from time to time from the planning thread.
@@ -102,7 +102,7 @@ struct Blocker {
   Id moment = 0;
   Bytes bytes = 0;         // live then
   std::vector<Id> values;  // largest first
-  bool proven = false;     // true if no plan whatsoever can do with less at this moment
+  bool proven = false;     // true if no plan can do with less at this moment
 };
 
 struct REPRISE_EXPORT PlanResult {
@@ -113,7 +113,7 @@ struct REPRISE_EXPORT PlanResult {
   Bytes budget = 0;
 
   Bytes keep_everything_peak = 0;          // of running every moment once and dropping each value after its last use
-  Bytes floor = 0;                         // no plan whatsoever has a smaller peak
+  Bytes floor = 0;                         // no plan has a smaller peak
   double plain_cost = 0;                   // of running every moment once
   double lower_bound = 0;                  // no plan for this budget costs less; at least `plain_cost`
   std::optional<Bytes> smallest_feasible;  // if infeasible: the smallest budget for which a plan was found
@@ -122,7 +122,7 @@ struct REPRISE_EXPORT PlanResult {
   double seconds = 0;
   std::uint64_t moves = 0;
   bool cancelled = false;
-  std::vector<std::string> notes;  // sentences about what was not available and what was given up
+  std::vector<std::string> notes;  // sentences about what was not available or not tried
 
   [[nodiscard]] bool has_plan() const { return status != PlanStatus::infeasible; }
   [[nodiscard]] double cost_ratio() const;         // cost over `plain_cost`; 1 for a trace that costs nothing

@@ -1,6 +1,6 @@
 // Revolve (Griewank and Walther 2000) finds the fewest forward steps for a chain of equal layers and a number of slots.
 //
-// A slot remembers one state; the initial state takes one, too. Forward steps are counted, among them one for each
+// A slot remembers one state; the initial state takes one as well. Forward steps are counted, among them one for each
 // layer that tapes: the step whose tape backward uses at once.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace reprise {
 // Returns a schedule with exactly revolve_steps(layers, slots) forward steps, which remembers at most `slots` states at
 // any time.
 [[nodiscard]] REPRISE_EXPORT ChainSteps revolve_schedule(std::int32_t layers, std::int32_t slots);
-// The same steps, one after the other. What is in memory at a time is proportional to the slots.
+// Returns the same steps, one after the other. Memory is proportional to the slots.
 [[nodiscard]] REPRISE_EXPORT std::unique_ptr<ChainStepSource> revolve_source(std::int32_t layers, std::int32_t slots);
 
 // Returns the steps of backward of layers `layers`..1, from the remembered states and nothing else, with that many
@@ -31,7 +31,7 @@ namespace reprise {
 // as many slots as states.
 [[nodiscard]] REPRISE_EXPORT ChainSteps reverse_from(std::span<const std::int32_t> remembered, std::int32_t layers,
                                                      std::int32_t slots);
-// The same steps, one after the other.
+// Returns the same steps, one after the other.
 [[nodiscard]] REPRISE_EXPORT std::unique_ptr<ChainStepSource> reverse_source(std::span<const std::int32_t> remembered,
                                                                              std::int32_t layers, std::int32_t slots);
 

@@ -19,7 +19,7 @@ struct FloorParts {
   Bytes workspace = 0;  // live only while it runs; in backward gradients that it is given and makes are among it
   Bytes held = 0;       // other values that the program holds
   Bytes fixed = 0;      // other values that are needed later and can neither be replayed nor put into a tier
-  Bytes other = 0;      // other bytes: parameters, gradients and whatever is not ours to evict
+  Bytes other = 0;      // other bytes: parameters, gradients and everything that Reprise cannot evict
 };
 
 struct Inspection {
@@ -48,7 +48,7 @@ struct Inspection {
   };
   std::optional<Peak> peak;  // empty: the trace has no moments
 
-  // A value that could be evicted while nobody needs it, if everything else is kept as long as it is needed.
+  // A value that could be evicted between two uses, if everything else is kept as long as it is needed.
   struct Candidate {
     Id value = 0;
     Id from = 0, until = 0;  // the longest stretch of moments without a need and not held, both included

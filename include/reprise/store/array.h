@@ -46,7 +46,7 @@ enum class Element : std::uint8_t {
 [[nodiscard]] REPRISE_EXPORT bool is_integer(Element);
 [[nodiscard]] REPRISE_EXPORT bool is_real(Element);  // float32 and float64, which codecs can round
 
-// The element that another type of the caller's is, if it has the bits of one: a 16-bit number of some library, say.
+// Maps a type of the caller's to the element whose bits it has: a 16-bit number of some library, for example.
 //
 //   template <>
 //   constexpr reprise::Element reprise::same_as_element<half_float::half> = reprise::Element::float16;
@@ -66,7 +66,7 @@ concept Number = std::same_as<T, float> || std::same_as<T, double> || std::same_
     (std::integral<T> && !std::same_as<T, char> && !std::same_as<T, wchar_t> && !std::same_as<T, char8_t> &&
      !std::same_as<T, char16_t> && !std::same_as<T, char32_t>);
 
-// Objects without a pointer to anything else, as far as the compiler can tell: what can be copied byte by byte. Their
+// Objects without a pointer to anything else, as far as the compiler knows: what can be copied byte by byte. Their
 // bytes are their value. A struct with pointers of its own has to have StateTraits of its own.
 template <class T>
 concept PlainObject = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_member_pointer_v<T> &&
@@ -104,11 +104,11 @@ template <Number T>
 // The sizes of the dimensions, outermost first. Empty for a single number.
 using Shape = std::vector<std::int64_t>;
 
-// Returns the number of elements. Throws BadOption for a negative size, and if there are so many elements that their
-// bytes could not be counted: 2^60 or more.
+// Returns the number of elements. Throws BadOption for a negative size, and for 2^60 elements or more, whose bytes
+// could not be counted.
 [[nodiscard]] REPRISE_EXPORT std::size_t elements_of(const Shape&);
 
-// A view of an array that belongs to somebody else and has to outlive the view.
+// A view of an array that the caller owns and that has to outlive the view.
 class REPRISE_EXPORT ArrayView {
  public:
   // Views numbers as an array of one dimension: a std::vector, a std::array, a std::span, an array of C.

@@ -31,7 +31,7 @@ class REPRISE_EXPORT Codec {
   [[nodiscard]] virtual bool exact() const = 0;
 
   // Returns the most bytes that coding this array takes at any time: the result and everything else that is needed for
-  // it. Empty if the array cannot be coded, as far as can be told without coding it.
+  // it. Empty if the array cannot be coded, as far as is known without coding it.
   [[nodiscard]] virtual std::optional<std::size_t> room(const ArrayView&) const = 0;
 
   // Codes into `room`, which has as many bytes as were asked for, and returns how many of them, from its start, are the
@@ -39,7 +39,7 @@ class REPRISE_EXPORT Codec {
   [[nodiscard]] virtual std::optional<std::size_t> encode(const ArrayView&, std::span<std::byte> room) const = 0;
 
   // Throws Error if `coded` cannot be what `encode` makes of `bytes` bytes of these elements. Called for what was read
-  // from a file, before so many bytes are allocated. The default takes any size for possible.
+  // from a file, before `bytes` bytes are allocated. The default accepts any size.
   virtual void check_size(std::span<const std::byte> coded, Element, std::size_t bytes) const {
     static_cast<void>(coded), static_cast<void>(bytes);
   }

@@ -74,7 +74,7 @@ class REPRISE_EXPORT Folder {
   virtual void remove_file(const std::string& name) = 0;
   // Gives a file another name, in one step: whatever happens, it has one of the two. Replaces a file of the new name.
   virtual void rename_file(const std::string& from, const std::string& to) = 0;
-  // Locks a file, and makes it if it does not exist. Null if somebody else holds its lock, or removed the file
+  // Locks a file, and makes it if it does not exist. Null if another process holds its lock, or removed the file
   // meanwhile.
   [[nodiscard]] virtual std::unique_ptr<FileLock> try_lock(const std::string& name) = 0;
   // Creates a file for writing, for this user only. Throws if something of that name exists.
@@ -83,7 +83,8 @@ class REPRISE_EXPORT Folder {
   [[nodiscard]] virtual std::unique_ptr<OpenFile> open(const std::string& name) = 0;
   // Makes sure that the names of its entries survive even the machine. Does nothing where there is no such thing.
   virtual void sync() {}
-  // True if the file system is one of this machine alone, so that a lock is known to everyone who can use it.
+  // True if the file system is one of this machine alone, so that every process that can use the file system sees a
+  // lock.
   [[nodiscard]] virtual bool is_local() const { return true; }
 };
 

@@ -1,19 +1,19 @@
 // A store keeps values by key, in memory and on disk, each within a hard budget in bytes.
 //
 //   Store store({.memory = 64 << 20, .disk = DiskTier{.folder = "scratch", .budget = 1 << 30}});
-//   store.put("layer 3", activation, 2.5);  // rebuilding it would cost 2.5
+//   store.put("layer 3", activation, 2.5);  // 2.5: what recomputing it would cost
 //   const Array back = store.take("layer 3");
 //
 // A value is an array of numbers, kept in the form that a codec makes. Two rules decide: `remember` chooses which
-// values are kept at all, by default all of them, and `give_up` chooses which value leaves (is evicted from) the memory
-// tier when the next value does not fit. A value that leaves memory moves to disk if there is one, and is forgotten
-// otherwise. A value that leaves the disk is forgotten.
+// values are kept at all, by default all of them, and `evict` chooses which value is evicted from the memory tier when
+// the next value does not fit. A value evicted from memory moves to disk if there is one, and is dropped otherwise. A
+// value evicted from disk is dropped.
 //
-// Bytes are the bytes really held: coded values, also while they are written to disk or somebody still reads them, and
-// the buffers in which values are being coded. They are reserved before they are allocated and released after they are
-// freed, so that a tier never passes its budget, not even for a moment. The arrays that `get` and `take` return belong
-// to the caller and do not count. When memory has no room for it, the buffer through which a coded value comes from
-// disk does not count either: reading gives up nothing and never fails for lack of room.
+// Bytes are the bytes really held: coded values, also while they are written to disk or still read, and the buffers in
+// which values are being coded. They are reserved before they are allocated and released after they are freed, so that
+// a tier never passes its budget, not even for a moment. The arrays that `get` and `take` return belong to the caller
+// and do not count. When memory has no room for it, the buffer through which a coded value comes from disk does not
+// count either: reading evicts nothing and never fails for lack of room.
 //
 // Every function may be called from any thread, and from a rule of the caller's (but not from a codec). No lock is held
 // while a codec, a rule of the caller's, or reading and writing a file runs, and an operation on one key never waits
@@ -65,7 +65,7 @@ struct Offer {
   const std::string& key;
   std::uint64_t number;  // of this put, counted from 0, whether or not earlier ones were remembered
   Bytes bytes;           // not coded
-  double cost;           // of rebuilding it
+  double cost;           // of recomputing it
 };
 // A rule returns true if the value is to be kept.
 using Remember = std::function<bool(const Offer&)>;
@@ -78,18 +78,18 @@ namespace remember {
 // Keeps values whose key is a multiple of n, in whatever order they are put. Throws BadOption for zero; `put` throws it
 // for a key that is no whole number.
 [[nodiscard]] REPRISE_EXPORT Remember every_key(std::uint64_t n);
-// Keeps values that cost at least this much to rebuild.
+// Keeps values that cost at least this much to recompute.
 [[nodiscard]] REPRISE_EXPORT Remember costly(double threshold = 100);
 }  // namespace remember
 
-// ---- what to give up ------------------------------------------------------------------------------------------------
+// ---- what to evict --------------------------------------------------------------------------------------------------
 
-enum class GiveUp : std::uint8_t {
+enum class Evict : std::uint8_t {
   oldest,    // the one put first
-  cheapest,  // the one with the least cost of rebuilding for each byte it holds; of equal ones the oldest
+  cheapest,  // the one with the least recompute cost for each byte it holds; of equal ones the oldest
   nothing,   // the new value is refused
 };
-[[nodiscard]] REPRISE_EXPORT const char* name(GiveUp);
+[[nodiscard]] REPRISE_EXPORT const char* name(Evict);
 
 enum class TierKind : std::uint8_t { memory, disk };
 [[nodiscard]] REPRISE_EXPORT const char* name(TierKind);
@@ -111,17 +111,17 @@ struct DiskTier {
   // is larger by a description of the value, and it stays when the value is prefetched. Values that were coded by a
   // codec of the caller's are found again if the store is made with that codec.
   //
-  // What is in reprise-kept is trusted: checksums tell what is damaged, and not what somebody has written on purpose. A
-  // folder or a file there that is a link, belongs to another user or can be written by others is a DiskError. Where
-  // locks are known to one machine only, it is for the caller to use the folder from one machine at a time.
+  // What is in reprise-kept is trusted: checksums detect damage, and not what was written on purpose. A folder or a
+  // file there that is a link, belongs to another user or can be written by others is a DiskError. Where locks are
+  // known to one machine only, it is for the caller to use the folder from one machine at a time.
   bool keep = false;
 };
 
 struct StoreOptions {
   Bytes memory = largest_bytes;       // budget of the memory tier
-  std::optional<DiskTier> disk = {};  // empty: values that leave memory are forgotten
+  std::optional<DiskTier> disk = {};  // empty: values evicted from memory are dropped
   Remember remember = remember::all();
-  GiveUp give_up = GiveUp::oldest;
+  Evict evict = Evict::oldest;
   // Null: exact. A value is kept exactly if the codec cannot code it, or if Codec::room() for it, which is counted
   // while it is coded, is more than `memory`: zstd's is some 30 KB to 600 KB more than the value.
   const Codec* codec = nullptr;
@@ -133,7 +133,7 @@ struct StoreOptions {
 enum class PutResult : std::uint8_t {
   stored,
   not_remembered,  // `remember` returned false, or the store is switched off
-  refused,         // the value does not fit now, and nothing may be given up for it
+  refused,         // the value does not fit now, and nothing may be evicted for it
 };
 [[nodiscard]] REPRISE_EXPORT const char* name(PutResult);
 
@@ -158,8 +158,8 @@ struct StoreStatistics {
   std::uint64_t gets = 0;         // calls of get, take and find
   std::uint64_t hits = 0;         // of them, found
   std::uint64_t misses = 0;       // of them, not found
-  std::uint64_t evictions = 0;    // values given up by memory: moved to disk or forgotten
-  std::uint64_t forgotten = 0;    // values given up for good, by memory or by disk
+  std::uint64_t evictions = 0;    // values evicted from memory: moved to disk or dropped
+  std::uint64_t dropped = 0;      // values evicted for good, from memory or disk
   std::uint64_t moves_to_disk = 0;
   std::uint64_t moves_to_memory = 0;  // by prefetch
   std::uint64_t not_remembered = 0;   // puts with this result
@@ -183,8 +183,8 @@ class REPRISE_EXPORT DoesNotFit : public Error {
   using Error::Error;
 };
 
-// Thrown if there is no value under this key. If one was offered and is not there, it says why: the rule said no, the
-// store was switched off, or there was no room. That is known of the last 1024 such keys.
+// Thrown if there is no value under this key. If one was offered, the message says why it is missing: the rule returned
+// false, the store was switched off, or there was no room. The reason is known for the last 1024 such keys.
 class REPRISE_EXPORT NotStored : public Error {
  public:
   using Error::Error;
@@ -199,7 +199,7 @@ class REPRISE_EXPORT DiskError : public Error {
 // ---- the store ------------------------------------------------------------------------------------------------------
 
 struct PutOptions {
-  double cost = 0;               // of rebuilding the value
+  double cost = 0;               // of recomputing the value
   const Codec* codec = nullptr;  // null: the store's
 };
 
@@ -210,23 +210,24 @@ class REPRISE_EXPORT Store {
   // Removes the files that stores of killed processes left in that folder.
   explicit Store(StoreOptions = {});
   ~Store();
-  // A store that was moved from can only be assigned to or destroyed. Nobody may use either of the two meanwhile.
+  // A store that was moved from can only be assigned to or destroyed. No other thread may use either store during the
+  // move.
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
 
-  // Stores a copy, and replaces the value that has this key. Values are given up one by one until the new one fits. The
+  // Stores a copy, and replaces the value that has this key. Values are evicted one by one until the new one fits. The
   // bytes of the old value of the key count as free: it goes when the new one is complete, or before that if its bytes
   // are needed. (Only then can both be missing: the old one is gone, and the new one turns out to be more than its
   // codec can code.) Of several puts of one key at the same time, one wins.
   //
   // A value that is too large for memory goes to disk, exactly coded, without passing through memory; with
-  // GiveUp::nothing, so does a value that memory has no room for.
+  // Evict::nothing, so does a value that memory has no room for.
   //
-  // The result tells whether the value was stored. The old value of the key is gone if `remember` returned false for
-  // the new one, and still there if the new one was refused or the store is switched off.
+  // Returns whether the value was stored. The old value of the key is gone if `remember` returned false for the new
+  // one, and still there if the new one was refused or the store is switched off.
   //
   // Throws DoesNotFit if the value is larger than the budgets, DiskError if the disk fails, BadOption for a cost that
-  // is not a number. Then everything that was stored still is, except the values that had been given up by then.
+  // is not a number. Then everything that was stored still is, except the values that had been evicted by then.
   PutResult put(const Key&, const ArrayView&, PutOptions = {});
   PutResult put(const Key& key, const ArrayView& array, double cost) {
     return put(key, array, PutOptions{.cost = cost});
@@ -245,13 +246,13 @@ class REPRISE_EXPORT Store {
 
   // ---- ahead of time, by a thread of the store's own --------------------------------------------------------------
 
-  // Moves these values from disk into memory, in this order, as far as there is room without giving up anything; the
+  // Moves these values from disk into memory, in this order, as far as there is room without evicting anything; the
   // rest is moved as room comes free. A get in the meantime waits for its own value only. Skips keys that are not there
   // or in memory already, values larger than the budget of memory, and values that cannot be read: they stay on disk,
   // and `get` throws the reason.
   void prefetch(std::span<const Key>);
-  // Moves these values to disk as if memory had given them up, but keeps those for which there is no room on disk. Goes
-  // ahead of every prefetch that is not done, and replaces one of the same key. Does nothing without a disk.
+  // Moves these values to disk as if they were evicted from memory, but keeps those for which there is no room on disk.
+  // Goes ahead of every prefetch that is not done, and replaces one of the same key. Does nothing without a disk.
   void offload(std::span<const Key>);
   // Waits until every prefetch and offload is done, or cannot go on for lack of room. Throws the first DiskError of an
   // offload since the last call. A value whose offload failed is still in memory.

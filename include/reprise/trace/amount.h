@@ -14,8 +14,7 @@ namespace reprise {
 // but "1.5" bytes are an error. Throws BadOption that names the text and what is expected.
 [[nodiscard]] REPRISE_EXPORT Bytes parse_bytes(std::string_view text);
 
-// Parses what `parse_bytes` does, or a multiple of `peak` with an x behind it: "0.8x" is floor(0.8 * peak), exactly:
-// 0.8x of 10 is 8.
+// Parses what `parse_bytes` does, or a multiple of `peak` with an x behind it: "0.8x" is exactly floor(0.8 * peak).
 [[nodiscard]] REPRISE_EXPORT Bytes parse_budget(std::string_view text, Bytes peak);
 
 // Formats bytes for people, with two decimals, rounded: "512 B", "1.50 GiB".

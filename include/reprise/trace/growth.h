@@ -18,7 +18,7 @@
 namespace reprise {
 
 struct SizedTrace {
-  std::int64_t size = 0;  // samples of a batch, tokens of a sequence: whatever the program can have more or less of
+  std::int64_t size = 0;  // samples of a batch or tokens of a sequence
   Trace trace;
 };
 

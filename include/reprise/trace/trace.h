@@ -19,10 +19,10 @@
 //  - A transfer, a put or a get, takes the computation its cost, and then the tier its time, beside the computation. A
 //    tier does one transfer after the other, in the order of the plan; a duplex one does puts and gets at the same
 //    time. A put begins when the value is there, a get when the copy is.
-//  - Whoever needs a value that is being got waits for it. Whoever drops a value, or takes over its storage, waits
-//    for its transfers. So bytes do not depend on times: a put frees when it is over, because the drop waits, and a get
-//    needs its bytes from its start. The program may write into what it holds: a put of that is waited for at once,
-//    and all transfers of a value are when the program begins to hold it.
+//  - An action that needs a value that is being got waits for it. One that drops a value, or takes over its storage,
+//    waits for its transfers. So bytes do not depend on times: a put frees when it is over, because the drop waits, and
+//    a get needs its bytes from its start. The program may write into what it holds: a put of that is waited for at
+//    once, and all transfers of a value are when the program begins to hold it.
 //  - A copy leaves its tier when its last get is over. A put into a duplex tier of limited capacity begins after the
 //    gets before it, whose room it may need.
 //  - What a plan costs is the time at which the computation has done all actions: their costs, and what it has waited.
@@ -106,7 +106,7 @@ struct REPRISE_EXPORT Tier {
   bool duplex = false;             // true if it does puts and gets at the same time
   // Returns the entry of a value. Null if the value may not go there.
   [[nodiscard]] const TierEntry* find(Id value) const;
-  // Whether any of its transfers takes time beside the computation.
+  // Returns whether any of its transfers takes time while the computation goes on.
   [[nodiscard]] bool overlaps() const;
   bool operator==(const Tier&) const = default;
 };

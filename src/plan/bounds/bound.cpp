@@ -16,7 +16,8 @@ int find(const std::vector<std::pair<Id, int>>& list, Id moment) {
   return -1;
 }
 
-// A stretch of the plain order during which a value is there: made, or let go by the program, at `start`, and used.
+// A stretch of the plain order during which a value is there: made, or no longer held by the program, at `start`, and
+// used.
 struct Life {
   Id start;
   std::vector<Id> uses;  // positions in the value's list of first uses
@@ -72,17 +73,17 @@ std::vector<Bytes> plain_live_bytes(const Problem& problem, const std::vector<st
   return live;
 }
 
-// The moment where the plain order needs most, and some of those above the budget; none: it fits.
+// Returns the moment where the plain order needs most, and some of those above the budget. Empty if it fits.
 std::vector<Id> moments_to_try(const Problem& problem, const std::vector<Bytes>& live) {
   constexpr int spread = 32;
   std::vector<Id> above;
-  Id turn = 0;
+  Id peak = 0;
   for (Id m = 0; m < problem.moments; ++m) {
     if (live[m] > problem.budget) above.push_back(m);
-    if (live[m] > live[turn]) turn = m;
+    if (live[m] > live[peak]) peak = m;
   }
   if (above.empty()) return {};
-  std::vector<Id> tried{turn};
+  std::vector<Id> tried{peak};
   for (int i = 0; i < spread; ++i) tried.push_back(above[above.size() * i / spread]);
   return tried;
 }
@@ -118,7 +119,7 @@ std::vector<Absent> merged_by_maker(std::vector<Absent> list) {
   return merged;
 }
 
-// The least that replays cost that free so many bytes: the cheapest per byte first, and a share of the last.
+// Returns the least that replays cost that free `bytes`: the cheapest per byte first, and a share of the last.
 double cheapest_way_to_free(double missing, std::vector<Absent> absent) {
   std::sort(absent.begin(), absent.end(), [](const Absent& a, const Absent& b) {
     return a.cost * static_cast<double>(b.bytes) < b.cost * static_cast<double>(a.bytes);
@@ -250,7 +251,7 @@ void BoundProgram::occupy(int variable, Id from, Id to, double amount) {
   changes_[to].push_back({variable, -amount});
 }
 
-// The variable stands for a replay of the node after this moment.
+// Requires the inputs of a replay of the node after this moment, if `variable` stands for one.
 void BoundProgram::require_inputs(int variable, Id node, Id at) {
   const bool pivot = std::binary_search(pivots_.begin(), pivots_.end(), at);
   for (const Id u : problem_.inputs[node]) {
@@ -265,7 +266,7 @@ void BoundProgram::require_inputs(int variable, Id node, Id at) {
   }
 }
 
-// The variable for: recomputed after this moment, which is a pivot or the value's last one.
+// Returns the variable for "recomputed after this moment", which is a pivot or the value's last one.
 int BoundProgram::recomputed(Id u, Id after) {
   if (const int known = find(recomputed_[u], after); known >= 0) return known;
   const int variable = program_.variable(0, 0, 1);

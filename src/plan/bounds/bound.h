@@ -22,15 +22,15 @@
 
 namespace reprise::internal {
 
-// A bound in a moment's work, without a solver: at a moment where the plain order is above the budget, enough of the
-// values that lie there unused have to be absent, and each of their operators is paid once. The best of several such
-// moments.
+// Returns a quick bound, without a solver: at a moment where the plain order is above the budget, enough of the values
+// that lie there unused have to be absent, and each of their operators is paid once. The best of several such moments.
 [[nodiscard]] double quick_bound(const Problem&, const std::vector<std::vector<Id>>& uses);
 
 // Programs larger than this take longer than they are worth; in non-zero coefficients.
 inline constexpr std::size_t largest_program = 1'500'000;
 inline constexpr std::size_t largest_program_without_clock = 150'000;  // where no time limit can stop it
-// How many a program may have that takes so many bytes, the solver's own included; `largest_program` if none are named.
+// Returns how many a program may have that takes at most this much memory, the solver's included; `largest_program`
+// without a limit.
 [[nodiscard]] std::size_t largest_program_within(std::optional<Bytes> memory);
 
 class BoundProgram {

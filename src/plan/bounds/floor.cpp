@@ -49,7 +49,7 @@ Bytes own_need(const Problem& problem, const Timeline& timeline, Id moment) {
   return need;
 }
 
-// The largest first.
+// Returns the values that are there, the largest first.
 std::vector<Id> values_there(const Problem& problem, const Timeline& timeline, Id moment) {
   std::vector<char> there(problem.trace_values, 0);
   for (const Id v : problem.inputs[moment]) there[v] = 1;

@@ -4,8 +4,8 @@
 // programs that have rights their callers do not have), else by its name. Without it `solver_available` is false and
 // planning goes on with weaker bounds.
 //
-// HiGHS is asked to solve on one thread, and keeps what it knows by thread. But a process that was forked while another
-// thread was in it, or was loading it, has it in a state that nobody knows: there it is not available.
+// HiGHS is asked to solve on one thread, and keeps what it knows by thread. In a process that was forked while another
+// thread was in HiGHS, or was loading it, its state is undefined: there it is not available.
 #pragma once
 
 #include <algorithm>
@@ -50,13 +50,13 @@ struct ProgramResult {
 };
 
 struct SolveOptions {
-  bool integers = false;          // take them seriously
+  bool integers = false;          // solve as an integer program
   std::optional<double> seconds;  // none: no limit
   std::function<bool()> stop;     // asked now and then; true: stop
 };
 
 [[nodiscard]] bool solver_available();
-// Why not, if it is not; "" if it is.
+// Returns why the solver is not available; "" if it is.
 [[nodiscard]] const std::string& solver_problem();
 // Requires solver_available().
 [[nodiscard]] ProgramResult solve(const LinearProgram&, const SolveOptions&);

@@ -12,15 +12,15 @@ constexpr Id no_layer = -1;
 // Makes layers out of cuts. Layers are counted from 0 in here.
 class Shaper {
  public:
-  Shaper(const Trace& trace, const Timeline& timeline, Id turn, std::vector<Cut> cuts)
-      : trace_(trace), timeline_(timeline), turn_(turn), cuts_(std::move(cuts)) {
+  Shaper(const Trace& trace, const Timeline& timeline, Id first_backward, std::vector<Cut> cuts)
+      : trace_(trace), timeline_(timeline), first_backward_(first_backward), cuts_(std::move(cuts)) {
     const auto can_recompute = recomputable(trace, timeline);
     always_kept_.assign(trace.values.size(), 1);
     for (Id v = 0; v < trace.value_count(); ++v) {
       const Id made = timeline.made_at(v);
       const auto& held = trace.values[v].held;
-      if (made == nowhere || made >= turn) continue;
-      always_kept_[v] = !can_recompute[v] || (held && held->last >= turn);
+      if (made == nowhere || made >= first_backward) continue;
+      always_kept_[v] = !can_recompute[v] || (held && held->last >= first_backward);
     }
     // A state that is gone when its layer's successor has run cannot be remembered.
     std::erase_if(cuts_, [&](const Cut& cut) { return cut.state && timeline.taken_at(*cut.state) != nowhere; });
@@ -39,7 +39,7 @@ class Shaper {
 
  private:
   void lay_out() {
-    chain_ = {turn_, {}, std::nullopt, always_kept_};
+    chain_ = {first_backward_, {}, std::nullopt, always_kept_};
     layer_of_.assign(trace_.values.size(), no_layer);
     last_reader_.assign(trace_.values.size(), no_layer);
     is_state_.assign(trace_.values.size(), 0);
@@ -55,7 +55,7 @@ class Shaper {
       first = end;
     };
     for (const Cut& cut : cuts_) add(cut.before, cut.state);
-    if (turn_ > 0) add(turn_, std::nullopt);
+    if (first_backward_ > 0) add(first_backward_, std::nullopt);
     keep_what_is_held_from_a_later_layer_on();
   }
 
@@ -73,7 +73,8 @@ class Shaper {
   // A state serves the backward of the layer that makes it and of the next one.
   [[nodiscard]] Id lowest(Id v) const { return layer_of_[v]; }
   [[nodiscard]] Id highest(Id v) const { return layer_of_[v] + is_state_[v]; }
-  // The layer that a moment which needs this value is at most due in. Values from outside and kept ones tell it, too.
+  // Returns the last layer in which a moment that needs this value can be due. Values from outside and kept ones have
+  // one as well.
   [[nodiscard]] Id due_at_most(Id v, Id otherwise) const {
     if (is_in_chain(v)) return highest(v);
     return last_reader_[v] != no_layer ? last_reader_[v] : otherwise;
@@ -91,16 +92,16 @@ class Shaper {
     for (Id v = 0; v < trace_.value_count(); ++v) {
       if (!is_in_chain(v) || layer_of_[v] == last) continue;
       const auto needs = timeline_.needed_at(v);
-      const auto first = std::lower_bound(needs.begin(), needs.end(), turn_);
+      const auto first = std::lower_bound(needs.begin(), needs.end(), first_backward_);
       if (first != needs.end()) at_least[*first] = std::max(at_least[*first], lowest(v));
     }
-    for (Id m = moments - 1; m >= turn_; --m) at_least[m] = std::max(at_least[m], at_least[m + 1]);
+    for (Id m = moments - 1; m >= first_backward_; --m) at_least[m] = std::max(at_least[m], at_least[m + 1]);
     Id due = last;
-    for (Id m = turn_; m < moments; ++m) {
+    for (Id m = first_backward_; m < moments; ++m) {
       for (const Id v : trace_.inputs(m)) due = std::min(due, due_at_most(v, due));
       due = due_[m] = std::max(due, at_least[m]);
     }
-    Id m = turn_;
+    Id m = first_backward_;
     for (Id layer = last; layer >= 0; --layer) {
       chain_.layers[layer].backward_first = m;
       while (m < moments && due_[m] == layer) ++m;
@@ -112,7 +113,7 @@ class Shaper {
     misfit_.reset();
     const Id last = static_cast<Id>(chain_.layers.size()) - 1;
     std::vector<Id> out_of_order;
-    for (Id m = turn_; m < trace_.moment_count(); ++m) {
+    for (Id m = first_backward_; m < trace_.moment_count(); ++m) {
       for (const Id v : trace_.inputs(m)) {
         if (!is_in_chain(v) || (lowest(v) <= due_[m] && due_[m] <= highest(v))) continue;
         out_of_order.push_back(v);
@@ -122,11 +123,13 @@ class Shaper {
     for (const Id v : out_of_order) chain_.kept[v] = 1;
   }
 
-  // A layer that backward passes over joins a neighbour: the next one, or the one before it if that saves a cut whose
-  // state backward needs.
+  // Joins a layer that backward passes over with a neighbour: the next one, or the one before it if that saves a cut
+  // whose state backward needs.
   bool join_layers_without_backward() {
     std::vector<char> removed(cuts_.size(), 0);
-    const auto needed = [&](const Cut& cut) { return cut.state && timeline_.last_needed(*cut.state) >= turn_; };
+    const auto needed = [&](const Cut& cut) {
+      return cut.state && timeline_.last_needed(*cut.state) >= first_backward_;
+    };
     bool changed = false;
     for (std::size_t i = 0; i < cuts_.size(); ++i) {
       const LayerShape& layer = chain_.layers[i];
@@ -145,14 +148,14 @@ class Shaper {
       if (layer.state && chain_.kept[*layer.state]) layer.state.reset();
     }
     for (Id v = 0; v < trace_.value_count(); ++v) {
-      if (!is_in_chain(v) || timeline_.last_needed(v) < turn_) continue;
+      if (!is_in_chain(v) || timeline_.last_needed(v) < first_backward_) continue;
       const Id layer = layer_of_[v];
       if (!is_state_[v]) {
         chain_.layers[layer].tape.push_back(v);
         continue;
       }
       for (const Id m : timeline_.needed_at(v)) {
-        if (m < turn_) continue;
+        if (m < first_backward_) continue;
         (due_[m] == layer ? chain_.layers[layer].needs_state : chain_.layers[layer + 1].needs_input) = true;
       }
     }
@@ -165,18 +168,18 @@ class Shaper {
       if (timeline_.made_at(v) != nowhere || trace_.values[v].held || timeline_.taken_at(v) != nowhere) continue;
       const auto needs = timeline_.needed_at(v);
       const bool only_first = !needs.empty() && std::all_of(needs.begin(), needs.end(), [&](Id m) {
-        return m < turn_ ? m < chain_.layers.front().end : due_[m] == 0;
+        return m < first_backward_ ? m < chain_.layers.front().end : due_[m] == 0;
       });
       if (!only_first) continue;
       if (chain_.input) return chain_.input.reset();
       chain_.input = v;
     }
-    chain_.layers.front().needs_input = chain_.input && timeline_.last_needed(*chain_.input) >= turn_;
+    chain_.layers.front().needs_input = chain_.input && timeline_.last_needed(*chain_.input) >= first_backward_;
   }
 
   const Trace& trace_;
   const Timeline& timeline_;
-  const Id turn_;
+  const Id first_backward_;
   std::vector<Cut> cuts_;
   std::vector<char> always_kept_;  // by value
   ChainShape chain_;
@@ -189,8 +192,8 @@ class Shaper {
 
 }  // namespace
 
-ShapedChain shape_chain(const Trace& trace, const Timeline& timeline, Id turn, std::vector<Cut> cuts) {
-  return Shaper(trace, timeline, turn, std::move(cuts)).shape();
+ShapedChain shape_chain(const Trace& trace, const Timeline& timeline, Id first_backward, std::vector<Cut> cuts) {
+  return Shaper(trace, timeline, first_backward, std::move(cuts)).shape();
 }
 
 }  // namespace reprise::internal

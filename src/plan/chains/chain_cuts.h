@@ -27,6 +27,6 @@ struct ShapedChain {
 
 // Gives backward to the layers between the cuts. Cuts are left out whose state does not outlive the next layer, and
 // those next to a layer that backward passes over.
-[[nodiscard]] ShapedChain shape_chain(const Trace&, const Timeline&, Id turn, std::vector<Cut> cuts);
+[[nodiscard]] ShapedChain shape_chain(const Trace&, const Timeline&, Id first_backward, std::vector<Cut> cuts);
 
 }  // namespace reprise::internal

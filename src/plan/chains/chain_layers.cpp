@@ -52,7 +52,7 @@ Background background_of(const Trace& trace, const Timeline& timeline, const Cha
     if (value.held) last = std::max(last, value.held->last);
     Id last_replay = last;  // layers but the last may be replayed until their backward starts
     for (const Id m : timeline.needed_at(v)) {
-      if (m >= chain.turn || layer_of[m] + 1 == static_cast<Id>(chain.layers.size())) continue;
+      if (m >= chain.first_backward || layer_of[m] + 1 == static_cast<Id>(chain.layers.size())) continue;
       last_replay = std::max(last_replay, chain.layers[layer_of[m]].backward_first);
     }
     const Id taken = timeline.taken_at(v);
@@ -156,8 +156,8 @@ class LayerMeasure {
     return step;
   }
 
-  // The moments of the layer that make these values again, if beside what is kept and the input state this one is
-  // there.
+  // Returns the moments of the layer that make these values again, if beside what is kept and the input state this one
+  // is there.
   [[nodiscard]] std::vector<Id> moments_for(const std::vector<Id>& wanted, std::optional<Id> there) const {
     std::vector<char> taken(layer_.end - layer_.first, 0);
     std::vector<Id> stack = wanted, moments;

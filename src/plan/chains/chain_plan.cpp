@@ -40,7 +40,7 @@ class Translator {
 
  private:
   [[nodiscard]] const LayerShape& layer(Id at) const { return chain_.layers[at - 1]; }
-  // The value that is this state; none: it is kept anyway.
+  // Returns the value that is this state; none: it is kept anyway.
   [[nodiscard]] std::optional<Id> state(Id at) const { return at == 0 ? chain_.input : layer(at).state; }
 
   void advance(Id at) {

@@ -10,10 +10,10 @@
 
 namespace reprise::internal {
 
-// The plan that takes these steps. The first forward step of a layer runs its moments, later ones replay what is needed
-// of them; a tape whose values are there already costs nothing. Level 1 is the tier of this position in the trace; a
-// state that the tier does not take stays in memory. The plan is valid whatever the steps are, if every layer's forward
-// comes once before its backward.
+// Returns the plan that takes these steps. The first forward step of a layer runs its moments, later ones replay what
+// is needed of them; a tape whose values are there already costs nothing. Level 1 is the tier of this position in the
+// trace; a state that the tier does not take stays in memory. The plan is valid whatever the steps are, if every
+// layer's forward comes once before its backward.
 [[nodiscard]] Plan plan_of_steps(const Trace&, const Timeline&, const ChainShape&, const ChainSteps&,
                                  std::optional<Id> tier, Bytes budget);
 

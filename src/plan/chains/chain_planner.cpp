@@ -35,7 +35,7 @@ Candidate solve(const Trace& trace, const Timeline& timeline, ChainShape chain, 
   return {std::move(chain), std::move(programme)};
 }
 
-// Long parts end with the smallest state of each of so many stretches: where a part ends the next one begins, and what
+// Long parts end with the smallest state of each of `count` stretches: where a part ends the next one begins, and what
 // is remembered there for long should be small.
 LongParts long_parts(const ChainProblem& problem, std::size_t stretches) {
   constexpr int short_part = 16;
@@ -51,8 +51,8 @@ LongParts long_parts(const ChainProblem& problem, std::size_t stretches) {
   return parts;
 }
 
-// The same in about this many additions whatever the number of layers: with all parts if that is possible, else with
-// as many long ones as are.
+// Returns the same in about this many additions whatever the number of layers: with all parts if that is possible, else
+// with as many long ones as are.
 Candidate solve_within(const Trace& trace, const Timeline& timeline, const ChainShape& chain, Bytes budget, double work,
                        ChainProgrammeOptions options) {
   const std::size_t layers = chain.layers.size();

@@ -126,7 +126,7 @@ class Reader {
   std::vector<Part> pending_;
 };
 
-// The cheapest schedule that really fits among those for different numbers of units, looked for by bisection.
+// Returns the cheapest schedule that really fits among those for different numbers of units, looked for by bisection.
 std::optional<ChainProgramme> cheapest_that_fits(const ChainProblem& problem, ChainTable& table, int least, int most,
                                                  Bytes budget) {
   std::optional<ChainProgramme> best;

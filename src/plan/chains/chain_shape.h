@@ -2,8 +2,8 @@
 //
 // A chain cuts forward into stretches of moments, its layers, so that only one value crosses each cut that could be
 // evicted: the state. Every moment of backward belongs to the layer whose values it needs, and backward goes through
-// the layers from the last to the first. Whatever else crosses cuts is kept: what came from outside, what cannot be
-// recomputed, what the program holds into backward.
+// the layers from the last to the first. Everything else that crosses cuts is kept: what came from outside, what cannot
+// be recomputed, what the program holds into backward.
 #pragma once
 
 #include <optional>
@@ -25,24 +25,24 @@ struct LayerShape {
 };
 
 struct ChainShape {
-  Id turn = 0;                     // the first moment of backward
+  Id first_backward = 0;           // the first moment of backward
   std::vector<LayerShape> layers;  // in the order of forward
   std::optional<Id> input;  // the value from outside that only the first layer reads, if there is exactly one that the
                             // program does not hold: state 0. It cannot be recomputed, but put into a tier
   std::vector<char> kept;   // by value: never evicted
 };
 
-// The chain that a trace of one moment for each layer is: every moment of forward reads the state that the moment
-// before it made and beside that only values from outside; every moment of backward needs values of one layer. Layers
-// that backward passes over, or that take over the storage of their state, are joined with a neighbour. Throws
+// Returns the chain that a trace with one moment for each layer is: every moment of forward reads the state that the
+// moment before it made and beside that only values from outside; every moment of backward needs values of one layer.
+// Layers that backward passes over, or that take over the storage of their state, are joined with a neighbour. Throws
 // BadOption with the moment that does not fit, in the name of this planner.
 [[nodiscard]] ChainShape chain_of(const Trace&, const Timeline&, std::string_view planner);
 
-// The finest chain that any training trace is: cut wherever no more than one value crosses that could be evicted.
-// What backward needs out of order is kept. One layer if there is no such place.
+// Returns the finest chain that any training trace is: cut wherever no more than one value crosses that could be
+// evicted. What backward needs out of order is kept. One layer if there is no such place.
 [[nodiscard]] ChainShape coarse_chain_of(const Trace&, const Timeline&);
 
-// The same chain with neighbouring layers joined until there are no more than this many.
+// Returns the same chain with neighbouring layers joined until there are no more than this many.
 [[nodiscard]] ChainShape joined(const Trace&, const Timeline&, const ChainShape&, std::size_t layers);
 
 }  // namespace reprise::internal

@@ -208,8 +208,8 @@ void ChainTable::fill_square(int lowest, int highest, int first, int last) {
       Column& at_hand = at_hand_[t - first];
       Way near;
       for (int r = s + 1; r <= highest; ++r) advance_and_come_back(s, r, t, at_hand, near);
-      Way& far = ways[s - lowest][t - first];
-      for (int r = std::max(highest, first) + 1; r <= t; ++r) advance_and_come_back(s, r, t, at_hand, far);
+      Way& beyond = ways[s - lowest][t - first];
+      for (int r = std::max(highest, first) + 1; r <= t; ++r) advance_and_come_back(s, r, t, at_hand, beyond);
       tape_first(s, t, at_hand);
       fill_at_hand(s, t, at_hand);
     }

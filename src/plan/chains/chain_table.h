@@ -1,4 +1,4 @@
-// The table of the chain programme: what it costs to reverse each part of a chain with so much room to remember things.
+// The table of the chain programme: what it costs to reverse each part of a chain, by the room for what is remembered.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ struct ChainUnits {
 // Layers are 1..n. A part (s, t) is the layers s..t, from state s-1 to the backward of layer s. Only the layers of a
 // part that ends with n run for the first time. Costs leave out the backward of layers, which is always due once.
 //
-// remembered(s, t)[m]: the least cost with m units free beside state s-1, which somebody else remembers. Either
+// remembered(s, t)[m]: the least cost with m units free in addition to state s-1, which is remembered already. Either
 //   - advance to state r-1, reverse (r, t) from it, come back, reverse (s, r-1); or
 //   - tape layer s, remember the tape, and the state if its backward needs it, and reverse (s+1, t).
 // at_hand(s, t)[m]: the least cost with m units free for everything, state s-1 included. Either
@@ -60,7 +60,7 @@ class ChainTable {
     bool loose = false;  // state s stays remembered until the backward of s, and r is s+1
   };
   [[nodiscard]] Choice choose_remembered(int s, int t, int units);
-  // Whether remembering state s-1 gives at_hand(s, t)[units], which is finite.
+  // Returns whether remembering state s-1 gives at_hand(s, t)[units], which is finite.
   [[nodiscard]] bool chooses_to_remember(int s, int t, int units);
 
   [[nodiscard]] double advance_cost(int s, int r, int t) const;
@@ -114,7 +114,7 @@ class ChainTable {
 
   const std::vector<ChainLayer>& layers_;
   const int n_;
-  const int short_;  // parts of at most so many layers are there
+  const int short_;  // parts of at most this many layers are there
   const ChainUnits units_;
   std::vector<double> advance_sum_, run_sum_;  // of layers 1..k
   std::vector<int> state_units_, tape_units_;  // by state and by layer

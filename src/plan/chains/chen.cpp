@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/first_backward_moment.h"
 #include "plan/planners.h"
-#include "plan/turn.h"
 #include "reprise/plan/segments.h"
 #include "reprise/trace/timeline.h"
 
@@ -16,9 +16,9 @@ constexpr int fine_tries = 8;
 
 // By operator of forward, in the order of running: the bytes it makes.
 std::vector<Bytes> bytes_made(const Trace& trace) {
-  const Id turn = turn_of(trace);
+  const Id first_backward = first_backward_moment(trace);
   std::vector<Bytes> made;
-  for (Id m = 0; m < turn; ++m) {
+  for (Id m = 0; m < first_backward; ++m) {
     if (!trace.moments[m].runs) continue;
     Bytes bytes = 0;
     for (const Id v : trace.outputs(m)) {

@@ -257,7 +257,7 @@ class Table {
     for (std::size_t k = 0; k < levels_.size(); ++k) fill(k);
   }
 
-  // A level that costs nothing and has nothing below it is Revolve's, whose costs have a closed form.
+  // Returns whether Revolve, whose costs have a closed form, solves this level: it costs nothing and has none below it.
   [[nodiscard]] bool is_revolve(std::size_t k) const {
     const StorageLevel& level = problem_.levels[k];
     return k == 0 && level.slots > 0 && level.read_cost == 0 && level.write_cost == 0;
@@ -272,13 +272,13 @@ class Table {
   [[nodiscard]] double stored(std::size_t k, std::int32_t slots, std::int32_t length) const {
     return row(k, slots)(length);
   }
-  // The best without level k.
+  // Returns the least cost without level k.
   [[nodiscard]] double faster(std::size_t k, std::int32_t length) const {
     if (k > 0) return fresh(k - 1, problem_.levels[k - 1].slots, length);
     return problem_.backward_cost + impossible * length;
   }
-  // The distance to go ahead from a stored state before what lies beyond is reversed, for the least cost. None: the
-  // rest is done on faster levels.
+  // Returns the distance to go ahead from a stored state before what lies beyond is reversed, for the least cost. None:
+  // the rest is done on faster levels.
   [[nodiscard]] std::optional<std::int32_t> distance(std::size_t k, std::int32_t slots, std::int32_t length) const {
     const double cost = stored(k, slots, length), without = faster(k, length);
     if (without <= cost || Pieces::is_near(without, cost)) return std::nullopt;
@@ -490,7 +490,7 @@ Id disk_of(const Trace& trace) {
   throw BadOption("planner h-revolve needs a tier that does not count in the budget; the trace has none");
 }
 
-// The problem that is nearest to the chain: average costs, and as many slots on disk as its largest states fit.
+// Returns the problem that is nearest to the chain: average costs, and as many slots on disk as its largest states fit.
 HRevolveProblem problem_of(const Trace& trace, const ChainShape& chain, const Tier& disk) {
   HRevolveProblem problem{static_cast<std::int32_t>(chain.layers.size()), {}, 0, 0};
   StorageLevel level;

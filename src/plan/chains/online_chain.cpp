@@ -57,9 +57,9 @@ OnlineChain::Decision OnlineChain::advance() {
   }
   if (exchanged + (exchanged + 1) >= as_it_is + (as_it_is + behind + 1)) return {};
 
-  const auto given_up = remembered_.begin() + static_cast<std::ptrdiff_t>(position);
-  const std::int32_t discard = *given_up;
-  remembered_.erase(given_up);
+  const auto evicted = remembered_.begin() + static_cast<std::ptrdiff_t>(position);
+  const std::int32_t discard = *evicted;
+  remembered_.erase(evicted);
   remembered_.push_back(reached_);
   remembered_changed();
   return {.store = true, .discard = discard};

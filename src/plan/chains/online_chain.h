@@ -1,10 +1,10 @@
 // Online checkpointing is for a chain whose number of layers is known only when it ends, such as a loop that stops when
 // it has converged.
 //
-// A slot remembers one state; the initial state takes one, too, for as long as the chain lasts. While forward goes on,
+// A slot remembers one state; the initial state takes one as well, as long as the chain lasts. While forward goes on,
 // every state is remembered as long as there are free slots. After that the state just reached takes the slot of a
 // remembered one whenever that pays: whenever it makes backward cheaper on the average of two cases, that the chain
-// ends here and that it ends one layer later. The remembered state that costs least to lose is given up for it.
+// ends here and that it ends one layer later. The remembered state that costs least to lose is evicted for it.
 //
 // Steps are counted as follows. Forward has made reached() steps when the chain ends, and finish() has forward steps of
 // its own, among them one for each layer that tapes. One step of this sum is the price of not knowing the end: forward
@@ -35,12 +35,12 @@ class OnlineChain {
 
   struct Decision {
     bool store = false;                   // remember the state just reached
-    std::optional<std::int32_t> discard;  // the state that is given up for it, first
+    std::optional<std::int32_t> discard;  // the state that is evicted for it, first
     bool operator==(const Decision&) const = default;
   };
 
   // Records that forward of the next layer was made, so that the state after it is number reached(), and returns what
-  // to do with states now. The time is constant, but proportional to the slots where a state is given up.
+  // to do with states now. The time is constant, but proportional to the slots where a state is evicted.
   Decision advance();
 
   // Returns the number of layers that forward has gone through.

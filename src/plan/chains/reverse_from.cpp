@@ -63,7 +63,7 @@ class ReverseSource final : public ChainStepSource {
     return {ChainStep::Kind::load, first_};
   }
 
-  // The steps after loading the state that a stretch begins with, which is in one of the slots.
+  // Returns the steps after loading the state that a stretch begins with, which is in one of the slots.
   [[nodiscard]] static std::unique_ptr<ChainStepSource> reverse_stretch(std::int32_t layers, std::int32_t slots) {
     if (layers == 1) return std::make_unique<OneLayer>();
     // Revolve begins with storing its initial state and ends with discarding it. Here it is stored already.

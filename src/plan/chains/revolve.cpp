@@ -17,8 +17,8 @@ std::int64_t capped(Wide number) {
   return number < many ? static_cast<std::int64_t>(number) : many;
 }
 
-// The most layers that can be reversed with `slots` slots and no layer run more than `sweeps` times before it is taped:
-// (slots + sweeps) over slots. 0 for -1 sweeps, 1 for none and for no slots.
+// Returns the most layers that can be reversed with `slots` slots and no layer run more than `sweeps` times before it
+// is taped: (slots + sweeps) over slots. 0 for -1 sweeps, 1 for none and for no slots.
 std::int64_t reach(std::int64_t slots, std::int64_t sweeps) {
   if (sweeps < 0) return 0;
   const std::int64_t few = std::min(slots, sweeps);
@@ -30,7 +30,7 @@ std::int64_t reach(std::int64_t slots, std::int64_t sweeps) {
   return static_cast<std::int64_t>(result);
 }
 
-// The number of sweeps that this many layers need: the smallest with reach(slots, sweeps) >= layers.
+// Returns the number of sweeps that this many layers need: the smallest with reach(slots, sweeps) >= layers.
 std::int64_t sweeps_for(std::int64_t layers, std::int64_t slots) {
   if (slots == 1) return std::max<std::int64_t>(layers - 1, 0);
   std::int64_t low = 0, high = 1;

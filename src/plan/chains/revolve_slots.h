@@ -10,7 +10,7 @@ namespace reprise::internal {
 // Longer schedules are of no use.
 inline constexpr std::int64_t most_steps = 20'000'000;
 
-// The fewest slots that are tried when their number is free: fewer would make a schedule too long to be of use.
+// Returns the fewest slots that are tried when their number is free: fewer would make a schedule too long to be of use.
 [[nodiscard]] int fewest_slots(int layers);
 
 // As many slots as the budget allows.

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "plan/first_backward_moment.h"
 #include "plan/planners.h"
 #include "plan/search/recomputer.h"
-#include "plan/turn.h"
 #include "reprise/trace/error.h"
 
 namespace reprise {
@@ -79,33 +79,34 @@ namespace {
 constexpr Id no_segment = -1;
 
 // By moment: the segment it is in. Moments of backward are in none.
-std::vector<Id> segment_of_moments(const Trace& trace, const Segments& segments, Id turn) {
+std::vector<Id> segment_of_moments(const Trace& trace, const Segments& segments, Id first_backward) {
   std::vector<Id> result(trace.moments.size(), no_segment);
   Id position = 0;
-  for (Id m = 0; m < turn; ++m) {
+  for (Id m = 0; m < first_backward; ++m) {
     if (!trace.moments[m].runs) continue;
     if (const auto segment = segments.segment_of(position++)) result[m] = static_cast<Id>(*segment);
   }
   return result;
 }
 
-// Whether a value stays inside the segment it is made in until forward ends, and can be given up there.
-bool stays_inside(const Trace& trace, const Timeline& timeline, const std::vector<Id>& segment_of, Id turn, Id value) {
+// Returns whether a value stays inside the segment it is made in until forward ends, and can be evicted there.
+bool stays_inside(const Trace& trace, const Timeline& timeline, const std::vector<Id>& segment_of, Id first_backward,
+                  Id value) {
   const Id made = timeline.made_at(value);
   if (made == nowhere || segment_of[made] == no_segment) return false;
   const auto& held = trace.values[value].held;
-  if (held && held->last >= turn) return false;
+  if (held && held->last >= first_backward) return false;
   for (const Id m : timeline.needed_at(value)) {
-    if (m < turn && segment_of[m] != segment_of[made]) return false;
+    if (m < first_backward && segment_of[m] != segment_of[made]) return false;
   }
   return true;
 }
 
-// The last moment of forward that needs the value, or the one that makes it.
-Id last_forward_use(const Timeline& timeline, Id turn, Id value) {
+// Returns the last moment of forward that needs the value, or the one that makes it.
+Id last_forward_use(const Timeline& timeline, Id first_backward, Id value) {
   Id last = timeline.made_at(value);
   for (const Id m : timeline.needed_at(value)) {
-    if (m < turn) last = m;
+    if (m < first_backward) last = m;
   }
   return last;
 }
@@ -119,25 +120,25 @@ SegmentPlan::SegmentPlan(const Trace& trace, const Segments& segments, Bytes bud
                                 trace.operators.size()));
   }
   const Timeline timeline(trace);
-  const Id turn = turn_of(trace, timeline);
-  const std::vector<Id> segment_of = segment_of_moments(trace, segments, turn);
+  const Id first_backward = first_backward_moment(trace, timeline);
+  const std::vector<Id> segment_of = segment_of_moments(trace, segments, first_backward);
   Recomputer recomputer(trace, timeline);
 
-  std::vector<std::vector<Id>> evicted_in(segments.ranges().size()), evicted_after(turn);
+  std::vector<std::vector<Id>> evicted_in(segments.ranges().size()), evicted_after(first_backward);
   for (Id v = 0; v < trace.value_count(); ++v) {
-    if (!recomputer.can_recompute(v) || !stays_inside(trace, timeline, segment_of, turn, v)) continue;
+    if (!recomputer.can_recompute(v) || !stays_inside(trace, timeline, segment_of, first_backward, v)) continue;
     evicted_[v] = true;
     evicted_in[segment_of[timeline.made_at(v)]].push_back(v);
-    evicted_after[last_forward_use(timeline, turn, v)].push_back(v);
+    evicted_after[last_forward_use(timeline, first_backward, v)].push_back(v);
   }
 
-  for (Id m = 0; m < turn; ++m) {
+  for (Id m = 0; m < first_backward; ++m) {
     recomputer.run_next();
     for (const Id v : evicted_after[m]) recomputer.evict(v);
   }
   // The first need of backward for something in a segment brings back all of the segment that is still needed.
   std::vector<Id> wanted;
-  for (Id m = turn; m < trace.moment_count(); ++m) {
+  for (Id m = first_backward; m < trace.moment_count(); ++m) {
     for (const Id missing : recomputer.missing(m)) {
       if (!evicted_[missing] || recomputer.at_hand(missing)) continue;
       wanted.clear();
@@ -152,8 +153,8 @@ SegmentPlan::SegmentPlan(const Trace& trace, const Segments& segments, Bytes bud
 }
 
 Id forward_operators(const Trace& trace) {
-  const Id turn = turn_of(trace);
-  return static_cast<Id>(std::count_if(trace.moments.begin(), trace.moments.begin() + turn,
+  const Id first_backward = first_backward_moment(trace);
+  return static_cast<Id>(std::count_if(trace.moments.begin(), trace.moments.begin() + first_backward,
                                        [](const Moment& moment) { return moment.runs.has_value(); }));
 }
 

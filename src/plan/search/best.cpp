@@ -17,7 +17,7 @@ namespace {
 
 // Shares of the effort after which a phase ends.
 constexpr double seeds_until = 0.08, fitting_until = 0.2, lowering_until = 0.4, programs_until = 0.45,
-                 guided_until = 0.5, give_up_early_at = 0.5, give_up_at = 0.7;
+                 guided_until = 0.5, stop_early_at = 0.5, stop_without_plan_at = 0.7;
 // Shares that a phase may take.
 constexpr double guided_share = 0.05, pruning_share = 0.03, lineage_share = 0.1, sharpening_share = 0.12;
 // Additions that the programme for chains may take: about 0.06 s.
@@ -62,8 +62,10 @@ class BestPlanner {
   }
 
  private:
-  // While nothing fits, part of the effort is left for finding out what would.
-  [[nodiscard]] bool done() { return search_.proven() || effort_.spent() >= (search_.has_best() ? 1 : give_up_at); }
+  // While nothing fits, part of the effort is left for finding the smallest budget.
+  [[nodiscard]] bool done() {
+    return search_.proven() || effort_.spent() >= (search_.has_best() ? 1 : stop_without_plan_at);
+  }
 
   // ---- starts ----
   void take_start(std::optional<std::vector<Id>> nodes) {
@@ -211,19 +213,20 @@ class BestPlanner {
     if (std::find(notes_.begin(), notes_.end(), sentence) == notes_.end()) notes_.push_back(std::move(sentence));
   }
 
-  // The moment at which the plain order needs most, and others spread over the stretch where it is above the budget.
+  // Returns the moment at which the plain order needs most, and others spread over the stretch where it is above the
+  // budget.
   [[nodiscard]] std::vector<Id> pivots(int count) const {
     if (count == 0) return {};
     const Timetable plain(problem_);
     const auto live = [&](Id m) { return plain.live_at(plain.first_of(m)); };
-    Id turn = 0, first = problem_.moments, last = 0;
+    Id peak = 0, first = problem_.moments, last = 0;
     for (Id m = 0; m < problem_.moments; ++m) {
-      if (live(m) > live(turn)) turn = m;
+      if (live(m) > live(peak)) peak = m;
       if (live(m) <= problem_.budget) continue;
       first = std::min(first, m);
       last = m;
     }
-    std::vector<Id> chosen{turn};
+    std::vector<Id> chosen{peak};
     for (int i = 1; i < count; ++i) {
       chosen.push_back(first + static_cast<Id>(static_cast<std::int64_t>(last - first) * i / count));
     }
@@ -248,7 +251,7 @@ class BestPlanner {
     if (memory) note("a program for lower bounds did not fit its memory: the bound is weaker");
     return false;
   }
-  // With so many pivots, by what one and none were seen to take: making a program takes memory, too.
+  // Estimated for this many pivots from what none and one took: making a program takes memory as well.
   [[nodiscard]] std::size_t expected_nonzeros(int pivot_count) const {
     const auto [without, with_one] = nonzeros_seen_;
     return without + (with_one > without ? with_one - without : 0) * static_cast<std::size_t>(pivot_count);
@@ -308,7 +311,7 @@ class BestPlanner {
     }
   }
 
-  // ---- telling ----
+  // ---- progress ----
   void report() {
     if (!options_.progress) return;
     PlanProgress progress;
@@ -368,7 +371,7 @@ BestPlan plan_best(const Problem& problem, const PlanOptions& options, Effort& e
 }
 
 Plan to_plan(const Problem& problem, const std::vector<Id>& nodes) {
-  // A copy that nobody gets would stay in its tier, where the next put of the value finds it.
+  // A copy without a get would stay in its tier, where the next put of the value finds it.
   const std::vector<Id> useful = without_useless_repeats(problem, nodes);
   std::vector<Action> actions;
   actions.reserve(useful.size());

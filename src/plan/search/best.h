@@ -19,7 +19,7 @@ struct BestPlan {
 
 [[nodiscard]] BestPlan plan_best(const Problem&, const PlanOptions&, Effort&);
 
-// A timetable as a plan, and the other way round; nothing if the plan uses a tier in a way the search cannot.
+// Returns a timetable as a plan, and the other way round; nothing if the plan uses a tier in a way the search cannot.
 [[nodiscard]] Plan to_plan(const Problem&, const std::vector<Id>& nodes);
 [[nodiscard]] std::optional<std::vector<Id>> to_nodes(const Problem&, const Plan&);
 

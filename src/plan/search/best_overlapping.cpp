@@ -14,7 +14,7 @@ namespace {
 // plan is to be as good as if there were none.
 constexpr double without_until = 0.3, exposed_until = 0.45, hidden_until = 0.6;
 
-// The same trace without any value in these tiers, which stay in their positions.
+// Returns the same trace without any value in these tiers, which stay in their positions.
 Trace without_overlapping_tiers(const Trace& trace) {
   Trace plain = trace;
   for (Tier& tier : plain.tiers) {

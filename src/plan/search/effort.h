@@ -1,4 +1,4 @@
-// How much of the allowed effort is spent: time, or moves when the caller wants the same plan every time.
+// Measures how much of the allowed effort is spent: time, or moves when the caller wants the same plan every time.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,7 @@ class Effort {
   }
   [[nodiscard]] bool cancelled() const { return cancel_ && cancel_->load(std::memory_order_relaxed); }
 
-  // 0 at the start, 1 when everything is spent. Infinite when planning was cancelled: more than any share that somebody
-  // may be waiting for.
+  // Returns 0 at the start, 1 when everything is spent, and infinity when planning was cancelled.
   [[nodiscard]] double spent() const {
     if (cancelled()) return std::numeric_limits<double>::infinity();
     if (moves_limit_) {
@@ -38,7 +37,7 @@ class Effort {
     }
     return limit_ <= 0 ? 1 : seconds() / limit_;
   }
-  // For a solver of its own: what is left up to this share; none when no clock is read.
+  // Returns the seconds left up to this share. Empty when no clock is read.
   [[nodiscard]] std::optional<double> seconds_until(double share) const {
     if (moves_limit_) return std::nullopt;
     return share * limit_ - seconds();

@@ -9,7 +9,7 @@
 namespace reprise::internal {
 namespace {
 
-constexpr double unbearable = 1e280;  // the score of a value that could never be recomputed
+constexpr double not_recomputable = 1e280;  // the score of a value that could never be recomputed
 
 class OnlineSimulation {
  public:
@@ -105,7 +105,7 @@ class OnlineSimulation {
     bytes_ -= problem_.bytes[copy_of(get_of_[v])];
   }
 
-  // Takes the node into the sequence; false: it has become too long or too dear.
+  // Adds the node to the sequence. Returns false if this has become too long or too expensive.
   bool note(Id node) {
     sequence_.push_back(node);
     clock_ += problem_.cost[node];
@@ -113,7 +113,7 @@ class OnlineSimulation {
     return sequence_.size() % 256 != 0 || !limits_.stop || !limits_.stop();
   }
 
-  // The next moment that needs it, this one included; the number of moments if none does.
+  // Returns the next moment that needs it, this one included; the number of moments if none does.
   Id next_use(Id v) {
     const auto& list = uses_[v];
     Id& k = next_use_[v];
@@ -203,7 +203,7 @@ class OnlineSimulation {
     return true;
   }
 
-  // Nobody needs it later; unless it could not be recomputed, when a replay might want it.
+  // Not needed later, and recomputable, so that no replay can depend on it.
   void drop_if_done(Id v, Id node) {
     if (!resident(v) || locks_[v] > 0 || !can_be_recomputed(v)) return;
     const Id next = next_use(v);
@@ -239,14 +239,14 @@ class OnlineSimulation {
   }
 
   // ---- scores ----
-  // Whether a copy is the better way to have it again.
+  // Returns whether getting the copy is cheaper than recomputing the value.
   bool copies(Id v) {
     if (!can_be_got(v) || next_use(v) == problem_.moments) return false;
     return !can_be_recomputed(v) || copy_cost(v) < problem_.cost[problem_.maker[v]] + missing_ancestors(v);
   }
   double score(Id v) {
     if (!can_be_recomputed(v) && (!can_be_got(v) || next_use(v) == problem_.moments)) {
-      return next_use(v) == problem_.moments ? unbearable : 2 * unbearable;
+      return next_use(v) == problem_.moments ? not_recomputable : 2 * not_recomputable;
     }
     const double bytes = std::max(1.0, static_cast<double>(problem_.bytes[v]));
     const double stale = clock_ - touched_[v] + 1;
@@ -283,7 +283,7 @@ class OnlineSimulation {
     return std::pow(x, exponent);
   }
 
-  static constexpr int relatives_looked_at = 60;  // by the oracle, and in long traces; enough to tell cheap from dear
+  static constexpr int most_relatives = 60;  // visited by the oracle, and in long traces
 
   // Cost of the operators that would have to be replayed before the value's maker.
   double missing_ancestors(Id v) {
@@ -311,7 +311,7 @@ class OnlineSimulation {
     double sum = 0;
     int seen = 0;
     const bool limited = score_.kind == OnlineScore::Kind::oracle || problem_.moments > 20'000;
-    const int most = limited ? relatives_looked_at : std::numeric_limits<int>::max();
+    const int most = limited ? most_relatives : std::numeric_limits<int>::max();
     ++stamp_;
     mark_[start] = stamp_;
     pending_.assign(1, start);

@@ -1,9 +1,9 @@
 // Online heuristics as simulations: walk through the moments, and whenever the next one does not fit, evict the
 // resident value with the lowest score; recompute what is missing when it is needed.
 //
-// The scores of dynamic tensor rematerialization (DTR, Kirisame et al. 2021) know only the past. The oracle family
-// also knows when a value is needed next, which a planner does, and is the better start for a search; and it puts a
-// value into a tier instead of evicting it where that is the cheaper way to have it again.
+// The scores of dynamic tensor rematerialization (DTR, Kirisame et al. 2021) know only the past. The oracle family also
+// knows when a value is needed next, which a planner does, and is the better start for a search; and it puts a value
+// into a tier instead of evicting it where getting it back is cheaper than recomputing it.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ struct OnlineScore {
   double size_power = 1, distance_power = 1, ancestors = 1, descendants = 0;  // of the oracle
 };
 
-// The oracle settings worth trying, the ones that win most often first.
+// Returns the oracle settings worth trying, the ones that win most often first.
 [[nodiscard]] const std::vector<OnlineScore>& oracle_scores();
 
 // Values in [0, 1] by value and by which of its first uses comes next: how much a linear program wants the value to be
@@ -38,21 +38,21 @@ struct Guidance {
   double weight = 1;
 };
 
-// The first uses of each value that a plan has to serve: those during which the program does not hold it.
+// Returns the first uses of each value that a plan has to serve: those during which the program does not hold it.
 [[nodiscard]] std::vector<std::vector<Id>> first_uses(const Problem&);
 
 struct OnlineLimits {
-  double cost_ratio = 3;       // give up at this many times the plain cost
-  std::function<bool()> stop;  // asked now and then; true: give up
+  double cost_ratio = 3;       // stop at this many times the plain cost
+  std::function<bool()> stop;  // called now and then; true: stop
 };
 
-// A timetable in the form of timetable.h without useless repeats, or nothing if the heuristic got stuck.
+// Returns a timetable in the form of timetable.h without useless repeats. Empty if the heuristic got stuck.
 [[nodiscard]] std::optional<std::vector<Id>> simulate_online(const Problem&,
                                                              const std::vector<std::vector<Id>>& first_uses,
                                                              const OnlineScore&, const OnlineLimits&,
                                                              const Guidance* = nullptr);
 
-// The timetable without repeats that nobody uses.
+// Returns the timetable without repeats that nothing uses.
 [[nodiscard]] std::vector<Id> without_useless_repeats(const Problem&, std::vector<Id> nodes);
 
 }  // namespace reprise::internal

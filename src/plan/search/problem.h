@@ -7,7 +7,7 @@
 //
 // While the program holds a value it costs no decision: its bytes are part of the moments' constant bytes (`at`,
 // `before`), uses in that stretch are free, and when the stretch ends the value is there (an anchor), to be kept or
-// dropped from then on. Values from outside that nobody holds are anchored at the start.
+// dropped from then on. Values from outside that the program does not hold are anchored at the start.
 #pragma once
 
 #include <span>
@@ -77,15 +77,15 @@ class Problem {
   // the start: values from outside.
   IdLists anchored;
 
-  // Whether the program holds the value while a first occurrence of the moment runs, or right before it.
+  // Returns whether the program holds the value while a first occurrence of the moment runs, or right before it.
   [[nodiscard]] bool held_while(Id value, Id moment, bool first_occurrence) const {
     if (zone_first[value] == nowhere || moment > zone_last[value] || moment < zone_first[value]) return false;
     return moment > zone_first[value] || (first_occurrence && maker[value] == nowhere);
   }
 
-  // The action that a node stands for: `first` is its first occurrence.
+  // Returns the action that a node stands for: `first` is its first occurrence.
   [[nodiscard]] Action action(Id node, bool first) const;
-  // The node of a put or get; nowhere if the tier's room is reserved for other values.
+  // Returns the node of a put or get; nowhere if the tier's room is reserved for other values.
   [[nodiscard]] Id node_of(const Action& action) const;
   [[nodiscard]] bool is_put(Id node) const { return node >= moments && (node - moments) % 2 == 0; }
   [[nodiscard]] bool is_get(Id node) const { return node >= moments && (node - moments) % 2 == 1; }

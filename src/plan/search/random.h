@@ -10,11 +10,11 @@ class Random {
   explicit Random(std::uint64_t seed) : a_(seed * 0x9E3779B97F4A7C15ull + 1), b_(seed ^ 0xD1B54A32D192ED03ull) {
     for (int i = 0; i < 20; ++i) next();
   }
-  // 0 <= result < n.
+  // Returns a number from 0 to n - 1.
   std::int32_t below(std::int32_t n) {
     return static_cast<std::int32_t>(((next() >> 32) * static_cast<std::uint64_t>(n)) >> 32);
   }
-  // 0 <= result < 1.
+  // Returns a number from 0 up to, not including, 1.
   double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
   bool chance(double probability) { return unit() < probability; }
 

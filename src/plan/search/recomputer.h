@@ -26,7 +26,7 @@ class Recomputer {
  public:
   Recomputer(const Trace&, const Timeline&);
 
-  // The moment to run next.
+  // Returns the moment to run next.
   [[nodiscard]] Id next() const { return next_; }
   [[nodiscard]] bool has_run(Id moment) const { return moment < next_; }
   [[nodiscard]] bool at_hand(Id value) const { return at_hand_[value] != 0; }

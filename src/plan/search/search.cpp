@@ -35,7 +35,7 @@ struct Mix {
 };
 constexpr Mix mix;
 
-// Costs are seen as shares of the plain cost; of the dearest node, if a put or get costs more than everything else.
+// Costs are shares of the plain cost; of the most expensive node, if a put or get costs more than everything else.
 double scale_of(const Problem& problem) {
   double largest = problem.plain_cost;
   for (const double cost : problem.cost) largest = std::max(largest, cost);
@@ -391,7 +391,7 @@ bool Search::swap(Occurrence repeat) {
   return true;
 }
 
-// A repeat may itself have no room: then something else has to go while it takes place, in the same move.
+// A repeat may itself have no room: then another value has to be evicted while it takes place, in the same move.
 bool Search::repaired_sometimes() {
   if (random_.chance(mix.repaired)) repair(1 + random_.below(2));
   return true;

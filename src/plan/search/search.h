@@ -36,20 +36,20 @@ class Search {
 
   // Takes a timetable into account: it becomes the best if it fits and costs less. Returns whether it fits.
   bool offer(const std::vector<Id>& nodes);
-  // Removes repeats, dearest first, as long as the timetable fits; the result is taken into account and returned. A
-  // timetable that does not fit comes back as it is.
+  // Removes repeats, the most expensive first, as long as the timetable fits; takes the result into account and returns
+  // it. A timetable that does not fit is returned as it is.
   std::vector<Id> prune(const std::vector<Id>& nodes);
   // From `start` until the share of effort is spent, or something fits. Temperatures are in units of energy, which is
   // cost over plain cost.
   enum class Until { spent, fits };
   void anneal(const std::vector<Id>& start, double until_share, double hot, double cold, Until = Until::spent);
-  // The average repeat of the timetable as a share of the plain cost: the natural unit of temperature.
+  // Returns the average repeat of the timetable as a share of the plain cost: the natural unit of temperature.
   [[nodiscard]] double unit_of(const std::vector<Id>& nodes) const;
   void penalty(double weight) { penalty_ = weight; }
-  // The timetable with the smallest peak that annealing met while none fitted.
+  // Returns the timetable with the smallest peak that annealing met while none fitted.
   [[nodiscard]] const std::vector<Id>& lowest() const { return lowest_; }
   [[nodiscard]] Bytes lowest_peak() const { return lowest_peak_; }
-  // Where the last annealing ended, whether it fits or not.
+  // Returns the timetable with which the last annealing ended, whether it fits or not.
   [[nodiscard]] std::vector<Id> current() const { return timetable_.nodes(); }
 
  private:

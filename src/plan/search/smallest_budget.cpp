@@ -21,7 +21,7 @@ class Descent {
     slice_ = (until_share - effort.spent()) / tries;
   }
 
-  // A plan for this budget, found by the heuristics or from the nodes of a plan for a larger one.
+  // Returns a plan for this budget, found by the heuristics or from the nodes of a plan for a larger one.
   std::optional<Plan> try_budget(Bytes budget, const Plan& from) {
     const Problem problem(trace_, timeline_, budget);
     Search search(problem, options_.seed + ++searches_, effort_);

@@ -11,8 +11,8 @@ namespace reprise::internal {
 [[nodiscard]] Plan find_smallest(const Trace&, const Timeline&, const PlanOptions&, Effort&, double until_share,
                                  Bytes floor, Plan start);
 
-// Where to begin: the start of the options if it is valid for this trace and has a smaller peak than keeping
-// everything, or else that.
+// Returns the plan to begin with: the start of the options if it is valid for this trace and has a smaller peak than
+// keeping everything, or else the plan that keeps everything.
 [[nodiscard]] Plan lowest_known(const Trace&, const PlanOptions&);
 
 }  // namespace reprise::internal

@@ -88,7 +88,7 @@ bool Timetable::read(const std::vector<Id>& nodes, Reading& reading) {
   add_anchors(problem_.moments, start_);
   Id next_moment = 0;
   for (const Id n : nodes) {
-    if (next_moment == problem_.moments) break;  // repeats after the last moment serve nobody
+    if (next_moment == problem_.moments) break;  // repeats after the last moment are useless
     const bool first = n == next_moment;
     if (!first && ((n < problem_.moments && n > next_moment) || !problem_.may_repeat[n])) return false;
     const Occurrence o = first ? n : new_occurrence(n);

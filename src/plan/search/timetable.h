@@ -34,10 +34,10 @@ class Timetable {
   // Whether a repeat of the node right before `at` finds what it reads, with stretching; false: some input has to be
   // inserted first.
   [[nodiscard]] bool can_insert(Id node, Occurrence at) const;
-  // An input that keeps `can_insert` from being true.
+  // Returns an input that keeps `can_insert` from being true.
   [[nodiscard]] Id missing_input(Id node, Occurrence at) const;
   Occurrence insert(Id node, Occurrence at);
-  // Whether the uses of what it makes can be served by an earlier stay.
+  // Returns whether the uses of what it makes can be served by an earlier stay.
   [[nodiscard]] bool can_erase(Occurrence repeat) const;
   void erase(Occurrence repeat);
   void keep_changes() { log_.clear(); }
@@ -67,7 +67,7 @@ class Timetable {
     const Place& at = place_[o];
     return blocks_[at.block].live[at.index] + summaries_[at.block].addend;
   }
-  // The moment that is next to run when this occurrence takes place.
+  // Returns the moment that is next to run when this occurrence takes place.
   [[nodiscard]] Id moment_at(Occurrence o) const { return moment_[o]; }
   // By position: any occurrence in a random block, for sampling.
   [[nodiscard]] Id block_count() const { return static_cast<Id>(order_of_blocks_.size()); }
@@ -77,7 +77,7 @@ class Timetable {
   }
   [[nodiscard]] Id rank_of_block(Occurrence o) const { return rank_[place_[o].block]; }
   [[nodiscard]] Id over_in_block(Id rank) const { return summaries_[order_of_blocks_[rank]].over_count; }
-  // Whether an occurrence strictly between the two is above the budget.
+  // Returns whether an occurrence strictly between the two is above the budget.
   [[nodiscard]] bool over_between(Occurrence a, Occurrence b) const;
 
   // ---- stays ----
@@ -89,10 +89,11 @@ class Timetable {
   [[nodiscard]] Occurrence birth(Stay s) const { return stay_birth_[s]; }
   [[nodiscard]] Occurrence end(Stay s) const { return stay_end_[s]; }
   [[nodiscard]] const std::vector<Stay>& anchors() const { return anchors_; }
-  // The stay that serves a use of the value at this occurrence; -1: the program holds it, or it is not there at all.
+  // Returns the stay that serves a use of the value at this occurrence; -1: the program holds it, or it is not there at
+  // all.
   [[nodiscard]] Stay serving(Id value, Occurrence at) const;
   [[nodiscard]] const std::vector<Stay>& stays_of(Id value) const { return stays_of_[value]; }
-  // The last use strictly between two orders; -1: none.
+  // Returns the last use strictly between two orders; -1: none.
   [[nodiscard]] Occurrence last_use_between(Id value, Id after, Id before) const;
   // All uses of a stay, in order.
   void uses_of(Stay s, std::vector<Occurrence>& uses) const;
@@ -136,14 +137,15 @@ class Timetable {
   void lay_out(const Reading&);  // into blocks
   void add_stay(Id value, Occurrence birth, bool real);
   void add_anchors(Id key, Occurrence birth);
-  // The value's last stay reaches to here; false: there is none that can.
+  // Extends the value's last stay to here. Returns false if no stay can be extended.
   bool use(Id value, Occurrence at);
 
   Occurrence new_occurrence(Id node);
   // Bytes of an occurrence that are there whatever stays cover it.
   [[nodiscard]] Bytes own_bytes(Occurrence) const;
   Occurrence insert_unlogged(Id node, Occurrence at);
-  // The repeat, right before `at`, serves the later uses of what it makes; returns the bytes that this frees there.
+  // Makes the repeat, right before `at`, serve the later uses of what it makes; returns the bytes that this frees
+  // there.
   Bytes hand_over_uses(Occurrence repeat, Occurrence at);
   // What the repeat reads stays up to it; returns the bytes that are there for that.
   Bytes stretch_inputs(Occurrence repeat, Occurrence at);
@@ -162,7 +164,7 @@ class Timetable {
     return problem_.zone_first[value] != nowhere && problem_.held_while(value, moment_[o], !is_repeat(o));
   }
   [[nodiscard]] Stay latest_before(Id value, Id order) const;
-  // The stay before `s` in time that would serve its uses if `s` went; -1: none.
+  // Returns the stay before `s` in time that would serve its uses if `s` went; -1: none.
   [[nodiscard]] Stay stay_before(Stay s) const;
 
   const Problem& problem_;

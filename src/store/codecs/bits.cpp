@@ -20,7 +20,7 @@ class BitsCodec : public Codec {
   std::string_view summary() const override { return "a bit for each element of arrays with at most two patterns"; }
   bool exact() const override { return true; }
 
-  // A look at the start says no to nearly everything that is no mask; the rest is left to `encode`, so that a mask is
+  // A look at the start refuses nearly everything that is not a mask; the rest is left to `encode`, so that a mask is
   // not read twice.
   std::optional<std::size_t> room(const ArrayView& array) const override {
     const PackedForm form = form_of(array.element(), array.elements());

@@ -276,7 +276,7 @@ std::unique_ptr<at::ObserverContext> on_node(const at::RecordFunction& node) {
   if (r.context().is_capturing()) return nullptr;
   const std::uint64_t name = std::hash<std::string_view>()(node.name());
   if (r.plan() && !r.plan()->expects(r.journal().moment(), name)) {
-    diverge(r, "backward ran " + std::string(node.name()) + " at another device than before");
+    diverge(r, "backward ran " + std::string(node.name()) + " at another moment than before");
   }
   {
     const Arbiter lock;

@@ -83,7 +83,7 @@ std::shared_ptr<Disk> DiskTransferTier::disk() const {
   return disk_;
 }
 
-std::unique_ptr<TierContents> DiskTransferTier::store(Transfer& transfer) {
+std::unique_ptr<TierContents> DiskTransferTier::store(TierTransfer& transfer) {
   const Bytes bytes = static_cast<Bytes>(transfer.bytes) + Disk::header_bytes;
   std::optional<Reservation> room;
   if (!make_room_until([&] { return (room = room_.try_reserve(bytes)).has_value(); })) {
@@ -99,7 +99,7 @@ std::unique_ptr<TierContents> DiskTransferTier::store(Transfer& transfer) {
   return std::make_unique<FileContents>(std::move(disk), std::move(file));
 }
 
-void DiskTransferTier::load(Transfer& transfer) {
+void DiskTransferTier::load(TierTransfer& transfer) {
   (void)disk();
   const c10::Storage& memory = transfer.memory.storage;
   static_cast<const FileContents&>(*transfer.contents)

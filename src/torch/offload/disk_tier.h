@@ -30,8 +30,8 @@ class DiskTransferTier final : public TransferTier {
   explicit DiskTransferTier(const DiskSettings&);
 
   bool begin(const Shared&) override;
-  [[nodiscard]] std::unique_ptr<TierContents> store(Transfer&) override;
-  void load(Transfer&) override;
+  [[nodiscard]] std::unique_ptr<TierContents> store(TierTransfer&) override;
+  void load(TierTransfer&) override;
   void reclaim_room() override;
   void before_fork() override;
   void after_fork_in_parent() override;

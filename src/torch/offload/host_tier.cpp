@@ -124,7 +124,7 @@ bool HostTransferTier::may_take(Bytes bytes) const {
   return used + bytes <= (meter::ceiling() - others) / 2 && meter::charge(bytes);
 }
 
-std::unique_ptr<TierContents> HostTransferTier::store(Transfer& transfer) {
+std::unique_ptr<TierContents> HostTransferTier::store(TierTransfer& transfer) {
   const auto bytes = static_cast<Bytes>(transfer.bytes);
   std::unique_ptr<PinnedContents> pinned;
   const bool fits = make_room_until([&] {
@@ -146,7 +146,7 @@ std::unique_ptr<TierContents> HostTransferTier::store(Transfer& transfer) {
   return pinned;
 }
 
-void HostTransferTier::load(Transfer& transfer) {
+void HostTransferTier::load(TierTransfer& transfer) {
   auto& pinned = static_cast<PinnedContents&>(*transfer.contents);
   const TransferMemory& to = transfer.memory;
   pinned.copied = copy(to.storage, pinned.memory, gets_on_, to.stream.value_or(here()), pinned.copied.get());

@@ -36,8 +36,8 @@ class HostTransferTier final : public TransferTier {
 
   HostTransferTier(Bytes bytes, const CountedDevice&, bool in_cpu);
 
-  [[nodiscard]] std::unique_ptr<TierContents> store(Transfer&) override;
-  void load(Transfer&) override;
+  [[nodiscard]] std::unique_ptr<TierContents> store(TierTransfer&) override;
+  void load(TierTransfer&) override;
   void free(TransferMemory) override;
   void use_here(const TransferMemory&, bool reloaded) override;
   void expect_no_failure() override;

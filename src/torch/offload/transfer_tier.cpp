@@ -113,13 +113,13 @@ TransferTier::Outcome TransferTier::without_lock(Lock& lock, const Stamp& since,
   return outcome;
 }
 
-void TransferTier::fail(Transfer& transfer, State how, const Outcome& outcome) {
+void TransferTier::fail(TierTransfer& transfer, State how, const Outcome& outcome) {
   transfer.become(how);
   transfer.failure = how == State::lost ? lost_error(outcome.why) : outcome.error;
   account_.failed(outcome.why);
 }
 
-void TransferTier::return_memory(Transfer& transfer) {
+void TransferTier::return_memory(TierTransfer& transfer) {
   if (!transfer.memory.storage) return;
   returned_.push_back(std::exchange(transfer.memory, {}));
   any_to_drain_.store(true, std::memory_order_release);
@@ -180,7 +180,7 @@ std::shared_ptr<const TierCopy> TransferTier::put(c10::Storage storage, const st
 
 TransferTier::Shared TransferTier::begin_put(TransferMemory memory, Fingerprint expected, bool verify) {
   const double start = thread_microseconds();
-  auto transfer = std::make_shared<Transfer>();
+  auto transfer = std::make_shared<TierTransfer>();
   transfer->bytes = memory.storage.nbytes();
   transfer->verifies = verify;
   transfer->memory = std::move(memory);
@@ -211,7 +211,7 @@ void TransferTier::finish_putting(const Shared& transfer, Lock& lock) {
 }
 
 // Waits for whoever is busy with it. What this thread did itself is no CPU time of waiting, and so not since the stamp.
-void TransferTier::wait_past(State busy, Work work, Transfer& transfer, Lock& lock, Stamp start) {
+void TransferTier::wait_past(State busy, Work work, TierTransfer& transfer, Lock& lock, Stamp start) {
   changed_.wait(lock, [&] { return transfer.state != busy; });
   const Spent spent = start.since();
   account_.waited(spent.time);
@@ -312,7 +312,7 @@ c10::Storage TransferTier::contents(const Shared& transfer) {
   }
 }
 
-void TransferTier::verify(Transfer& transfer, const c10::Storage& contents) {
+void TransferTier::verify(TierTransfer& transfer, const c10::Storage& contents) {
   if (transfer.expected.empty() || (!device_.is_cpu() && libtorch::is_capturing(device_))) return;
   const std::vector<std::size_t> blocks = differences(transfer.expected, fingerprint_of(contents));
   if (!blocks.empty()) expect_no_failure();
@@ -329,7 +329,7 @@ void TransferTier::verify(Transfer& transfer, const c10::Storage& contents) {
   throw error;
 }
 
-void TransferTier::give_up_fetched(Transfer& transfer) {
+void TransferTier::give_up_fetched(TierTransfer& transfer) {
   {
     const std::lock_guard lock(mutex_);
     if (!give_up(transfer)) return;
@@ -338,7 +338,7 @@ void TransferTier::give_up_fetched(Transfer& transfer) {
 }
 
 // Takes back the memory of what was fetched. Returns false if nothing was, or somebody is busy with it.
-bool TransferTier::give_up(Transfer& transfer) {
+bool TransferTier::give_up(TierTransfer& transfer) {
   if (transfer.state != State::to_get && transfer.state != State::arrived) return false;
   return_memory(transfer);
   transfer.become(State::stored);

@@ -1,6 +1,6 @@
 // A tier below the memory of a device: copies of values go there and come back beside the computation. What a transfer
-// can be, and what may become of that, is one table (transfer.h). What is special to files is in disk_tier.h, what is
-// special to streams of an accelerator in host_tier.h.
+// can be, and what may become of that, is one table (tier_transfer.h). What is special to files is in disk_tier.h, what
+// is special to streams of an accelerator in host_tier.h.
 //
 // A put is begun under the arbiter's lock, where nothing waits for files or devices: what it takes beside that is done
 // by a thread of the tier, or when the arbiter is free (Arbiter::after), or by whoever needs it to be over, unless
@@ -29,7 +29,7 @@
 #include "reprise/report/summary.h"
 #include "store/ledger.h"
 #include "torch/offload/tier_account.h"
-#include "torch/offload/transfer.h"
+#include "torch/offload/tier_transfer.h"
 #include "torch/offload/value_copy.h"
 
 namespace reprise::internal {
@@ -77,7 +77,7 @@ class TransferTier : public std::enable_shared_from_this<TransferTier> {
 
  protected:
   using State = TransferState;
-  using Shared = std::shared_ptr<Transfer>;
+  using Shared = std::shared_ptr<TierTransfer>;
   using Lock = std::unique_lock<std::mutex>;
   using Work = TierAccount::Work;
 
@@ -93,9 +93,9 @@ class TransferTier : public std::enable_shared_from_this<TransferTier> {
   // Asks the thread for what is to be done next. Returns false if nobody will do it before somebody needs it.
   virtual bool begin(const Shared&) { return false; }
   // Puts the contents of the memory. Throws if there is no room, or they cannot be put.
-  [[nodiscard]] virtual std::unique_ptr<TierContents> store(Transfer&) = 0;
+  [[nodiscard]] virtual std::unique_ptr<TierContents> store(TierTransfer&) = 0;
   // Gets the contents into the memory.
-  virtual void load(Transfer&) = 0;
+  virtual void load(TierTransfer&) = 0;
   // Frees memory, in the order of its streams.
   virtual void free(TransferMemory);
   // Makes this thread's stream wait for what is in the memory.
@@ -141,14 +141,14 @@ class TransferTier : public std::enable_shared_from_this<TransferTier> {
   [[nodiscard]] Outcome without_lock(Lock&, const Stamp& since, c10::function_ref<void()>);
   void finish_putting(const Shared&, Lock&);
   void finish_getting(const Shared&, Lock&);
-  void wait_past(State busy, Work, Transfer&, Lock&, Stamp start);
-  void return_memory(Transfer&);
-  void fail(Transfer&, State how, const Outcome&);
+  void wait_past(State busy, Work, TierTransfer&, Lock&, Stamp start);
+  void return_memory(TierTransfer&);
+  void fail(TierTransfer&, State how, const Outcome&);
   void put_aside_to_remove(const Shared&);
   void remove_dropped(const Shared&, Lock&);
   [[nodiscard]] Shared oldest_to_remove();
   [[nodiscard]] Shared next_unfinished_put();
-  bool give_up(Transfer&);
+  bool give_up(TierTransfer&);
 
   // ---- one transfer, without it ----
   [[nodiscard]] Shared begin_put(TransferMemory, Fingerprint expected, bool verify);
@@ -156,8 +156,8 @@ class TransferTier : public std::enable_shared_from_this<TransferTier> {
   void fetch(const Shared&);
   [[nodiscard]] bool begin_get(const Shared&, TransferMemory);
   [[nodiscard]] c10::Storage contents(const Shared&);
-  void verify(Transfer&, const c10::Storage&);
-  void give_up_fetched(Transfer&);
+  void verify(TierTransfer&, const c10::Storage&);
+  void give_up_fetched(TierTransfer&);
   void drop(const Shared&);
   void called(Work, double since);
   [[nodiscard]] bool put_and_free(const Shared&);
@@ -179,7 +179,7 @@ class TransferTier : public std::enable_shared_from_this<TransferTier> {
 // A copy of a value in a tier. When it ends, so does what the tier has of it.
 class TierCopy final : public ValueCopy {
  public:
-  TierCopy(std::shared_ptr<TransferTier> tier, std::shared_ptr<Transfer> transfer)
+  TierCopy(std::shared_ptr<TransferTier> tier, std::shared_ptr<TierTransfer> transfer)
       : tier_(std::move(tier)), transfer_(std::move(transfer)) {}
   ~TierCopy() override;
 
@@ -200,7 +200,7 @@ class TierCopy final : public ValueCopy {
 
  private:
   std::shared_ptr<TransferTier> tier_;  // outlives what is in the transfer
-  const std::shared_ptr<Transfer> transfer_;
+  const std::shared_ptr<TierTransfer> transfer_;
 };
 
 }  // namespace reprise::internal

@@ -79,7 +79,7 @@ class VectorTier final : public TransferTier {
     std::vector<std::byte> bytes;
   };
 
-  std::unique_ptr<TierContents> store(Transfer& transfer) override {
+  std::unique_ptr<TierContents> store(TierTransfer& transfer) override {
     under_way(transfer.state);
     if (fails) throw SessionError("it cannot be put");
     auto contents = std::make_unique<Contents>();
@@ -88,7 +88,7 @@ class VectorTier final : public TransferTier {
     if (damages) contents->bytes[0] ^= std::byte{1};
     return contents;
   }
-  void load(Transfer& transfer) override {
+  void load(TierTransfer& transfer) override {
     under_way(transfer.state);
     if (fails) throw SessionError("it cannot be got");
     std::memcpy(transfer.memory.storage.mutable_data(), static_cast<Contents&>(*transfer.contents).bytes.data(),

@@ -1,11 +1,11 @@
-#include "plan/turn.h"
+#include "plan/first_backward_moment.h"
 
 #include "plan/drops.h"
 #include "reprise/simulate/simulate.h"
 
 namespace reprise::internal {
 
-Id turn_of(const Trace& trace, const Timeline& timeline) {
+Id first_backward_moment(const Trace& trace, const Timeline& timeline) {
   for (Id m = 0; m < trace.moment_count(); ++m) {
     if (trace.is_event(m)) return m;
   }
@@ -19,8 +19,8 @@ Id turn_of(const Trace& trace, const Timeline& timeline) {
   return peak.kind == Action::Kind::run ? peak.target : 0;  // a drop only if nothing has any bytes
 }
 
-Id turn_of(const Trace& trace) {
-  return turn_of(trace, Timeline(trace));
+Id first_backward_moment(const Trace& trace) {
+  return first_backward_moment(trace, Timeline(trace));
 }
 
 }  // namespace reprise::internal

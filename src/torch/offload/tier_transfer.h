@@ -119,7 +119,7 @@ class TierContents {
   TierContents() = default;
 };
 
-struct Transfer {
+struct TierTransfer {
   using State = TransferState;
 
   // ---- from the start ----
