@@ -28,7 +28,7 @@ REGIMES = {
 # Other files that compare bits, in this order.
 OTHERS = [
     "checkpoint", "policy", "follow_segments", "random_program", "random_shapes", "run_step", "session", "session_plan", "lasting_plans",
-    "session_thread", "fault", "disk", "limits", "uninitialized_bytes", "draws", "changing_steps", "budget_error", "exit", "fork", "planning", "company_traps",
+    "session_thread", "fault", "disk", "limits", "uninitialized_bytes", "random_tape", "changing_steps", "budget_error", "exit", "fork", "planning_queue", "company_traps",
     "overlap_thread", "soak", "soak_thread",
 ]
 

@@ -255,7 +255,7 @@ PARTS = {part.name: part for part in [
     Part("debug", "both libraries without optimization, with checks of locks and of the standard library", False, Torch.USED,
          test_debug),
     Part("sanitize", "address and undefined-behaviour sanitizers", False, Torch.USED, of_preset("sanitize")),
-    Part("fuzz", "what somebody may have written into files, for seconds; --long: for an hour", False, Torch.UNUSED, test_fuzz),
+    Part("fuzz", "what an attacker may have written into files, for seconds; --long: for an hour", False, Torch.UNUSED, test_fuzz),
     Part("thread", "the thread sanitizer", False, Torch.USED, of_preset("thread")),
     Part("newest", f"builds with LibTorch {needs.NEWEST_TORCH}, the newest, and runs its doctor", False, Torch.UNUSED, try_newest_torch),
 ]}

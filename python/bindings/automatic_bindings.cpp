@@ -33,7 +33,7 @@ std::optional<std::tuple<std::string, std::string, std::optional<Trace>>> found(
 std::map<std::string, std::string> find_steps(const std::map<std::string, std::string>& flags) {
   internal::check_variables(environ);
   internal::RunSettings settings;
-  settings.session.name = "reprise run";
+  settings.session.name = "reprise";
   internal::read_variables(settings, [](const char* name) { return secure_getenv(name); });
   for (const internal::Option& option : internal::options_of_run) {
     const auto given = flags.find(std::string(option.flag));

@@ -37,7 +37,7 @@ def run(words: Sequence[str]) -> None:
         settings = _core.find_steps(flags)
         atexit.register(_tell, settings["summary"], settings["report"], settings["trace"])
     except (ValueError, OSError) as error:
-        if "--if-possible" not in flags and not os.environ.get("REPRISE_IF_POSSIBLE"):
+        if "--if-possible" not in flags and os.environ.get("REPRISE_IF_POSSIBLE", "") in ("", "off"):
             parser.error(str(error))
         print(f"reprise: {error}; the script runs untouched", file=sys.stderr)
     sys.argv = [options.script, *options.arguments]

@@ -48,7 +48,8 @@ class BudgetError(SessionError):
 
 
 class MismatchError(SessionError):
-    """A recomputed value is not the evicted one, bit for bit. From now on this value is kept."""
+    """A value that came back is not the one that left, bit for bit: it was recomputed, and is kept from now on, or it
+    came back from a disk or from memory of the host."""
 
 
 class ChangedInputError(SessionError):

@@ -468,11 +468,12 @@ def _amount(amount: int | str, what: str, texts: str = "'2GiB'") -> str:
         raise TypeError(f"{what} is {amount!r}: it must be a number of bytes, or text like {texts}")
     if not isinstance(amount, str) and not 0 <= amount < 2**63:
         raise ValueError(f"{what} is {amount}: it must be from 0 to 2^63 - 1 bytes")
-    return str(amount).strip()
+    return amount.strip() if isinstance(amount, str) else str(min(amount, 2**60 - 1))  # the core reads less than 2^60
 
 
 def _budget(budget: int | str | None, what: str) -> str:
-    return "none" if budget is None else _amount(budget, what, "'2GiB' or '0.5x'")
+    text = "none" if budget is None else _amount(budget, what, "'2GiB' or '0.5x'")
+    return "none" if text == str(2**60 - 1) else text
 
 
 def _switch(on: bool) -> str:

@@ -524,3 +524,8 @@ def test_a_trace_has_the_bytes_of_the_last_steps(budget):
         session.wait_for_plan()
     peak = session.summary()["peak_last_step_bytes"]  # with a little that the optimizer's step has for itself
     assert abs(session.trace().peak - peak) < 0.1 * peak
+
+
+def test_the_largest_numbers_are_no_limit():
+    for budget in (2**60, 2**63 - 1):
+        assert reprise.Session(budget=budget).budget is None

@@ -16,7 +16,7 @@ TEST(Budget, IsANumberOfBytesTextAShareOrNoLimit) {
   EXPECT_EQ(Options{}.budget.bytes(), no_limit);
   EXPECT_EQ(Options{.budget = 0}.budget.bytes(), 0);
   EXPECT_EQ(Options{.budget = 1234}.budget.bytes(), 1234);
-  EXPECT_EQ(Options{.budget = -5}.budget.bytes(), -5) << "whoever takes it says what is wrong";
+  EXPECT_EQ(Options{.budget = -5}.budget.bytes(), -5) << "the session says what is wrong";
   EXPECT_EQ(Options{.budget = std::size_t{7}}.budget.bytes(), 7);
   EXPECT_EQ(Options{.budget = no_limit}.budget, Budget());
   EXPECT_EQ(Options{.budget = "2GiB"}.budget.bytes(), Bytes{2} << 30);

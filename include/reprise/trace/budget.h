@@ -23,7 +23,7 @@ namespace internal {
 // Bytes (512_MiB, 1234), an amount with a unit ("2GiB", "1.5 GB"), a share of the peak of a plain step ("0.4x"), or no
 // limit ("none", no_limit). Text is read as parse_budget reads it, without blanks around it.
 //
-// A share is one of a peak that has to be measured first: whoever takes a budget says how.
+// A share is one of a peak that has to be measured first: the session or command that takes a budget says how.
 class REPRISE_EXPORT Budget {
  public:
   Budget() = default;  // no limit

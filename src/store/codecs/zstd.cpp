@@ -59,7 +59,7 @@ class ZstdCodec : public Codec {
       refuse_coded_bytes(*this, coded, element, bytes, fmt::format("there are {} in them", content));
     }
     if (bytes / ZSTD_BLOCKSIZE_MAX > coded.size() / least_block_bytes) {
-      refuse_coded_bytes(*this, coded, element, bytes, "they are too few for so many");
+      refuse_coded_bytes(*this, coded, element, bytes, "they are too few");
     }
   }
 

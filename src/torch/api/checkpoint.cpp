@@ -82,7 +82,7 @@ CheckpointRegion::~CheckpointRegion() {
 }
 
 CheckpointSite& internal::site_at(const std::source_location& place, const void* types) {
-  using Key = std::tuple<std::string_view, std::uint_least32_t, std::uint_least32_t, const void*>;
+  using Key = std::tuple<std::string, std::uint_least32_t, std::uint_least32_t, const void*>;
   static auto& all = *new std::map<Key, CheckpointSite>;
   const std::lock_guard lock(checkpoint_places_mutex);
   return all[{place.file_name(), place.line(), place.column(), types}];

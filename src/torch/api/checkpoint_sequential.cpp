@@ -78,7 +78,7 @@ CheckpointedSequence::CheckpointedSequence(std::size_t modules)
       seconds_(modules) {}
 
 CheckpointedSequence& CheckpointedSequence::at(const std::source_location& place, std::size_t modules) {
-  using Key = std::tuple<std::string_view, std::uint_least32_t, std::uint_least32_t, std::size_t>;
+  using Key = std::tuple<std::string, std::uint_least32_t, std::uint_least32_t, std::size_t>;
   const std::lock_guard lock(checkpoint_places_mutex);
   static auto& all = *new std::map<Key, CheckpointedSequence>;
   const Key key{place.file_name(), place.line(), place.column(), modules};

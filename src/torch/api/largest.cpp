@@ -22,7 +22,9 @@ void check_options(const Session& session, const LargestOptions& options) {
     throw BadOption("[largest] option steps is " + std::to_string(options.steps) + ": it must be 2 or more");
   }
   if (session.budget() == no_limit)
-    throw BadOption("[largest] the session has no budget, so that every size would fit");
+    throw BadOption(
+        "[largest] the session has no budget, so that every size would fit; a share of what a step needs "
+        "is one after two steps");
   if (!session.enabled()) throw BadOption("[largest] the session is switched off");
 }
 

@@ -201,7 +201,9 @@ inline constexpr std::array options_of_run = std::to_array<Option>({
      .keyword = "policy",
      .placeholder = "NAME=CHOICE,...",
      .standard = "the planner decides everything",
-     .help = "Chooses by hand, by operators (aten::mm) or modules (encoder.*), to keep, evict or pack values, or to "
+     .help = "Chooses by hand, by operators (aten::mm) or, in a Session that knows the names of modules "
+             "(label_modules), by "
+             "modules (encoder.*), to keep, evict or pack values, or to "
              "leave them to the planner (automatic); or names a policy: keep_products, pack_random, evict_cheap.",
      .set = [](RunSettings& to, const std::string& text) { to.policy = read_policy(text); }},
     {.name = "evict_everything",
@@ -246,7 +248,7 @@ inline constexpr std::array options_of_run = std::to_array<Option>({
      .flag_means = "on",
      .standard = "off",
      .help = "Runs the program without Reprise if it cannot be put under a budget, instead of not at all.",
-     .set = [](RunSettings& to, const std::string& text) { to.if_possible = text == "1" || read_switch(text); }},
+     .set = [](RunSettings& to, const std::string& text) { to.if_possible = text != "off"; }},
 });
 
 // Returns the option with this flag. Throws std::logic_error if there is none.
@@ -284,10 +286,10 @@ void read_variables(RunSettings& settings, const Variable& variable) {
 }
 
 // Variables that no program under `reprise run` reads: of the library, and of the scripts and tests of this project.
-inline constexpr std::array<std::string_view, 12> other_variables = {
-    "REPRISE_HIGHS",    "REPRISE_INSTALL",      "REPRISE_LONG",      "REPRISE_SEED",
-    "REPRISE_PROGRAMS", "REPRISE_FUZZ_SECONDS", "REPRISE_FUZZ_SEED", "REPRISE_SOAK_SECONDS",
-    "REPRISE_SOAK_KIB", "REPRISE_SOAK_WITHOUT", "REPRISE_GRAPHS",    "REPRISE_ACCELERATOR"};
+inline constexpr std::array<std::string_view, 14> other_variables = {
+    "REPRISE_HIGHS",        "REPRISE_INSTALL",     "REPRISE_LONG",         "REPRISE_SEED",     "REPRISE_PROGRAMS",
+    "REPRISE_FUZZ_SECONDS", "REPRISE_FUZZ_SEED",   "REPRISE_SOAK_SECONDS", "REPRISE_SOAK_KIB", "REPRISE_SOAK_WITHOUT",
+    "REPRISE_GRAPHS",       "REPRISE_ACCELERATOR", "REPRISE_ROOT",         "REPRISE_DIR"};
 
 // Throws BadOption that names the nearest variable if one of these ("NAME=value", the last one is null) begins with
 // REPRISE_ and is none.

@@ -61,6 +61,12 @@ Session::Session(SessionOptions options) {
     throw BadOption("[session] option disk: values on " + devices.front().device->name() +
                     " cannot go to a disk. Only those of the CPU can, and it is no device of this session");
   }
+  const bool has_share = std::any_of(budgets.begin(), budgets.end(), [](const Budget& one) { return one.is_share(); });
+  if (has_share && options.evict_everything) {
+    throw BadOption(
+        "[session] option evict_everything is on: a budget that is a share of what a step needs cannot be "
+        "measured then. Give an amount of bytes");
+  }
   if (options.planning_time.count() < 0) {
     throw BadOption("[session] option planning_time is " + std::to_string(options.planning_time.count()) +
                     " ms: it must not be negative");
@@ -105,11 +111,13 @@ void Session::budget(const Budget& budget) {
 }
 void Session::budget(const std::string& device, const Budget& budget) {
   const DeviceOrdinal ordinal = state_->device_for(device, budget);
+  bool is_cpu = false;
   {
     const Arbiter lock;
     state_->budget(ordinal, budget);
+    is_cpu = state_->context().devices()[ordinal].device->is_cpu();
   }
-  if (state_->context().devices()[ordinal].device->is_cpu()) meter::shrink(budget.bytes());
+  if (is_cpu) meter::shrink(budget.bytes());
 }
 Bytes Session::budget() const {
   const Arbiter lock;

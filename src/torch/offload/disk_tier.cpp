@@ -20,8 +20,8 @@ class FileContents final : public TierContents {
 
   void read(const std::string& number, std::span<std::byte> contents) const { disk_->read(number, *file_, contents); }
 
-  [[nodiscard]] Bytes settle_after_fork() override {
-    file_->room.settle_after_fork();
+  [[nodiscard]] Bytes mark_at_rest_after_fork() override {
+    file_->room.mark_at_rest_after_fork();
     return file_->room.bytes();
   }
 
@@ -95,7 +95,7 @@ std::unique_ptr<TierContents> DiskTransferTier::store(TierTransfer& transfer) {
   std::shared_ptr<DiskFile> file =
       disk->write(std::to_string(transfer.number), {static_cast<const std::byte*>(memory.data()), memory.nbytes()},
                   std::move(*room));
-  file->room.settle();
+  file->room.mark_at_rest();
   return std::make_unique<FileContents>(std::move(disk), std::move(file));
 }
 

@@ -35,8 +35,8 @@ class PinnedContents final : public TierContents {
     meter::discharge(charged_);
   }
 
-  [[nodiscard]] Bytes settle_after_fork() override {
-    room_.settle_after_fork();
+  [[nodiscard]] Bytes mark_at_rest_after_fork() override {
+    room_.mark_at_rest_after_fork();
     return room_.bytes();
   }
 

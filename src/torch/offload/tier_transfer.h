@@ -111,7 +111,7 @@ class TierContents {
   TierContents& operator=(const TierContents&) = delete;
 
   // Returns the bytes of the tier that they take. In the child of a fork, before the tier is told what is left.
-  [[nodiscard]] virtual Bytes settle_after_fork() = 0;
+  [[nodiscard]] virtual Bytes mark_at_rest_after_fork() = 0;
 
   std::shared_ptr<const CopySpan> copied;  // the last copy from or to them; null: it was over when the call returned
 

@@ -582,7 +582,7 @@ void TransferTier::unlock_in_child() {
   for (const auto& [number, transfer] : all_) {
     if (transfer->state == State::putting) transfer->become(State::to_put);
     if (transfer->state == State::getting) transfer->become(State::to_get);
-    if (transfer->contents) settled += transfer->contents->settle_after_fork();
+    if (transfer->contents) settled += transfer->contents->mark_at_rest_after_fork();
   }
   after_fork_in_child();
   room_.after_fork_in_child(settled);

@@ -49,6 +49,9 @@ SessionState::SessionState(SessionOptions options)
       passes_(context_, jobs_->budget()) {
   for (const auto& [device, budget] : context_->devices()) budgets_.push_back(budget);
   written_ = budgets_of(options_);
+  const bool has_share =
+      std::any_of(written_.begin(), written_.end(), [](const Budget& one) { return one.is_share(); });
+  if (has_share) context_->set_share(RecordingContext::Share::measuring);
   jobs_->read_advice_for(budget());
 }
 
@@ -56,6 +59,8 @@ SessionState::SessionState(SessionOptions options)
 
 void SessionState::budget(DeviceOrdinal device, const Budget& given) {
   written_[device] = given;
+  using Share = RecordingContext::Share;
+  context_->set_share(given.is_share() ? Share::measuring : Share::none);
   if (given.is_share()) measured_steps_ = 0;
   const Bytes budget = given.bytes();
   const bool is_new = std::exchange(budgets_[device], budget) != budget;
@@ -82,6 +87,7 @@ void SessionState::measure_shares() noexcept try {
       budget(static_cast<DeviceOrdinal>(i), bytes);
       if (context_->devices()[i].device->is_cpu()) most_on_cpu = bytes;
     }
+    context_->set_share(RecordingContext::Share::measured);
   }
   if (most_on_cpu != no_limit) meter::shrink(most_on_cpu);
 } catch (...) {  // out of memory: the next step measures again

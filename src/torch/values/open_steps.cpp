@@ -92,8 +92,13 @@ void OpenSteps::set_limits(const RecordingContext& context) const {
 }
 
 void OpenSteps::set_limit(const CountedDevice& device) const {
+  using Share = RecordingContext::Share;
+  const bool is_measured = std::any_of(open_.begin(), open_.end(), [&](const RecordingContext* context) {
+    return context->share() == Share::measuring && context->device_of(device.meter()) != untracked;
+  });
   Bytes smallest = meter::unlimited;
   for (const RecordingContext* const context : open_) {
+    if (is_measured && context->share() != Share::none) continue;  // a plain step has to be able to run
     for (const auto& [one, budget] : context->devices()) {
       if (one == &device) smallest = std::min(smallest, budget);
     }

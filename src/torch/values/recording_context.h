@@ -121,6 +121,11 @@ class RecordingContext {
   // Returns what plans did with similar values.
   [[nodiscard]] EvictionHints& hints() { return hints_; }
 
+  // Where the budgets come from: from bytes, or from a share that plain steps measure, or have measured.
+  enum class Share : std::uint8_t { none, measuring, measured };
+  [[nodiscard]] Share share() const { return share_; }
+  void set_share(Share share) { share_ = share; }
+
   // Marks it as a checkpoint site's: what its regions do is counted by the session whose step is open on the thread.
   void count_for_steps() { of_site_ = true; }
   [[nodiscard]] bool of_site() const { return of_site_; }
@@ -140,6 +145,7 @@ class RecordingContext {
   SmallestBudget smallest_;
   bool always_evicts_ = false;
   bool of_site_ = false;
+  Share share_ = Share::none;
   bool gradients_verified_ = false;
   std::set<std::pair<const OperatorInfo*, Id>> inexact_;
   std::set<std::string> modules_;

@@ -75,7 +75,7 @@ class VectorTier final : public TransferTier {
 
  private:
   struct Contents final : TierContents {
-    [[nodiscard]] Bytes settle_after_fork() override { return 0; }
+    [[nodiscard]] Bytes mark_at_rest_after_fork() override { return 0; }
     std::vector<std::byte> bytes;
   };
 

@@ -94,7 +94,7 @@ TEST(Session, HasNoNegativeBudget) {
   for (const double share : {-0.1, std::nan("")}) EXPECT_THROW(Session({.planning_share = share}), BadOption);
 }
 
-TEST(Session, HasTheCpuAsAPlaceByItsName) {
+TEST(Session, HasTheCpuAsADeviceByItsName) {
   REPRISE_ONLY_ON_CPU("it names the CPU");
   SmallTraining training;
   const Bytes budget = training.budget(0.6);
@@ -119,7 +119,7 @@ TEST(Session, HasTheCpuAsAPlaceByItsName) {
   }
 }
 
-TEST(Session, RefusesPlacesThatCannotBe) {
+TEST(Session, RefusesDevicesThatCannotBe) {
   REPRISE_ONLY_ON_CPU("it names the CPU");
   const auto with = [](std::vector<DeviceBudget> budgets) {
     SessionOptions options;

@@ -256,6 +256,23 @@ TEST(SessionThread, TheLoaderOfLibTorchWithWorkers) {
   EXPECT_EQ(difference(expected, train_on_all(&session)), "");
 }
 
+TEST(SessionThread, AShareIsMeasuredByPlainStepsWhileThatOfAnotherSessionHolds) {
+  SessionOptions options = testing::options_here();
+  options.budget = "0.8x";
+  Worker first(5), second(6);
+  const auto of_first = first.step(), of_second = second.step();
+  Session held(options), measuring(options);
+  train(held, first, of_first, 2);
+  ASSERT_NE(held.budget(), no_limit);
+  {
+    const auto open = held.step();
+    std::thread([&] { train(measuring, second, of_second, 2); }).join();
+  }
+  EXPECT_NE(measuring.budget(), no_limit);
+  train(held, first, of_first, 1);
+  EXPECT_LE(held.summary().peak_last_step(), held.budget());
+}
+
 TEST(SessionThread, ThreadsComeAndGo) {
   Worker worker(4);
   const auto expected = worker.step();
