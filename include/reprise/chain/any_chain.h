@@ -26,7 +26,7 @@ namespace internal {
 class ChainEngine;
 class ChainStates;
 // Sets the file system of disks that are set afterwards. For tests of what happens when files fail.
-REPRISE_EXPORT void set_file_system(AnyChain&, FileSystem*);
+void set_file_system(AnyChain&, FileSystem*);
 }  // namespace internal
 
 // The layers of a chain.

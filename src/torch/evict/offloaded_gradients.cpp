@@ -119,10 +119,10 @@ bool OffloadedGradients::put_largest(const Meter& meter) {
 }
 
 void OffloadedGradients::bring_back(Gradient& gradient) {
+  c10::Storage contents = gradient.copy->contents();  // first: if there is no room, the gradient goes on waiting
+  verified_ |= gradient.copy->verified();
   const std::shared_ptr<const TierCopy> copy = std::move(gradient.copy);
   at::Tensor tensor = std::move(gradient.waiting);
-  c10::Storage contents = copy->contents();
-  verified_ |= copy->verified();
   c10::DataPtr nothing(nullptr, contents.device());
   (void)libtorch::storage_of(tensor)->set_data_ptr(contents.set_data_ptr(std::move(nothing)));
   at::Tensor& grad = gradient.parameter.mutable_grad();

@@ -141,6 +141,7 @@ bool drop_packed_copy(const Arbiter&, const Meter& meter) {
 }
 
 bool offload_irreplaceable(const Meter& meter) {
+  Recording* found = nullptr;
   std::shared_ptr<Recording> of;
   Id largest = no_value;
   std::shared_ptr<const TierCopy> copy;
@@ -149,22 +150,26 @@ bool offload_irreplaceable(const Meter& meter) {
     for (Recording* const r : Recordings::of_process().all()) {
       const DeviceOrdinal device = r->context().device_of(meter);
       const auto tier = device == untracked ? std::nullopt : r->context().tiers(device).below;
-      if (!tier) continue;
+      if (!tier || r->weak_from_this().expired()) continue;
       for (Id v = 0; v < static_cast<Id>(r->values().size()); ++v) {
         if (r->values().device(v) != device || !r->values().may_put_away(v) || !tier->takes(r->values().bytes(v)))
           continue;
-        if (largest != no_value && of->values().bytes(largest) >= r->values().bytes(v)) continue;
-        of = r->shared_from_this();
+        if (found && found->values().bytes(largest) >= r->values().bytes(v)) continue;
+        found = r;
         largest = v;
       }
     }
-    if (largest == no_value) return false;
+    if (found) of = found->weak_from_this().lock();
+    if (!of) return false;
     copy = of->values().put_below(largest);
     lock.unlock();
   }
   if (copy) copy->finish_put();
   const Arbiter lock;
-  if (copy && copy->usable()) of->values().put_away(largest);
+  // In between, other threads may have released or renumbered the value.
+  Values& values = of->values();
+  const bool is_same = static_cast<std::size_t>(largest) < values.size() && values.copies(largest).below() == copy;
+  if (copy && copy->usable() && is_same) values.put_away(largest);
   Arbiter::discard_all(std::move(of));
   return true;
 }

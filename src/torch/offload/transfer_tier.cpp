@@ -27,7 +27,7 @@ Fingerprint fingerprint_of(const c10::Storage& contents) {
 // What the tier has goes with the last one, not under the arbiter's lock.
 TierCopy::~TierCopy() {
   tier_->drop(transfer_);
-  if (tier_.use_count() == 1) Arbiter::discard_all(std::move(tier_));
+  Arbiter::discard_all(std::move(tier_));
 }
 
 TransferState TierCopy::state() const {
@@ -221,6 +221,7 @@ void TransferTier::wait_past(State busy, Work work, TierTransfer& transfer, Lock
 void TransferTier::finish_put(const Shared& transfer) {
   Arbiter::expect_free("a value is put into a tier");
   TransferMemory memory;
+  bool has_failed = false;
   {
     Lock lock(mutex_);
     if (transfer->is_unfinished_put()) finish_putting(transfer, lock);
@@ -228,9 +229,10 @@ void TransferTier::finish_put(const Shared& transfer) {
       memory = std::exchange(transfer->memory, {});
       transfer->become(State::stored);
     }
+    has_failed = transfer->state == State::lost || transfer->state == State::failed;
   }
   if (memory.storage) free(std::move(memory));
-  if (!on_streams_) (void)drain_completed();
+  if (!on_streams_ || has_failed) (void)drain_completed();
 }
 
 // Begins the put, on streams, and frees the memory if the program has dropped it: then nobody but the transfer has it.
@@ -384,6 +386,7 @@ void TransferTier::use_here(const TransferMemory& memory, bool) {
 bool TransferTier::drain_completed() {
   if (!any_to_drain_.load(std::memory_order_acquire)) return false;
   if (on_streams_) Arbiter::expect_free("values are copied on streams");
+  if (on_streams_ && libtorch::is_capturing(device_)) return false;  // nothing else may become a part of the graph
   std::vector<Shared> puts;
   std::vector<TransferMemory> returned;
   bool is_much = false;
@@ -438,7 +441,7 @@ void TransferTier::finish_all() {
   (void)drain_completed();
   {
     Lock lock(mutex_);
-    changed_.wait(lock, [&] { return busy_ == 0; });
+    changed_.wait(lock, [&] { return busy_ == 0 && removing_ == 0; });
     std::erase_if(puts_, [](const Shared& transfer) { return !transfer->is_in_memory(); });
   }
   (void)drain_completed();
@@ -486,7 +489,7 @@ bool TransferTier::make_room_until(c10::function_ref<bool()> fits) {
 void TransferTier::lose_all(const std::string& why) {
   std::vector<std::unique_ptr<TierContents>> ending;
   Lock lock(mutex_);
-  changed_.wait(lock, [&] { return busy_ == 0; });
+  changed_.wait(lock, [&] { return busy_ == 0 && removing_ == 0; });
   for (const auto& [number, transfer] : all_) {
     if (!transfer->contents) continue;
     ending.push_back(std::move(transfer->contents));

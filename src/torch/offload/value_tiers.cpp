@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "torch/memory/arbiter.h"
 #include "torch/offload/transfer_tier.h"
 
 namespace reprise::internal {
@@ -45,7 +46,9 @@ bool ValueTiers::finish_next_put() {
 
 bool ValueTiers::give_up_fetched() {
   bool any = false;
-  for (const auto& tier : present()) any |= tier->give_up_fetched();
+  auto tiers = present();
+  for (const auto& tier : tiers) any |= tier->give_up_fetched();
+  Arbiter::discard_all(std::move(tiers));  // a session may have ended meanwhile
   return any;
 }
 

@@ -73,8 +73,12 @@ TransferTier* RecordingContext::below(DeviceOrdinal device) const {
 }
 
 void RecordingContext::settle_all_tiers() const {
-  if (disk_) disk_->finish_all();
-  if (host_) host_->finish_all();
+  for (TransferTier* const tier : {static_cast<TransferTier*>(disk_.get()), static_cast<TransferTier*>(host_.get())}) {
+    try {
+      if (tier) tier->finish_all();
+    } catch (const std::exception&) {  // of a device that has failed: the program meets it itself
+    }
+  }
 }
 
 void RecordingContext::evicted_at_once(const c10::StorageImpl& storage, Bytes bytes) {
