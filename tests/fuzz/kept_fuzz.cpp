@@ -149,7 +149,8 @@ void go_on(FileSystem& files) {
   try {
     auto chain = toy.chain(layers);
     chain.schedule(schedule::every(2));
-    chain.disk({.folder = "folder", .keep = true}, std::nullopt, &files);
+    internal::set_file_system(chain, &files);
+    chain.disk({.folder = "folder", .keep = true});
     if (!chain.resume().found) return;
     const auto result = chain.forward(testing::some_numbers(4, 1));
     fuzz::require(result.size() == 4, "a pass that goes on has a result of the right size");

@@ -33,23 +33,23 @@ void* SharedPages::allocate(std::size_t bytes) {
   std::byte* const start = map(whole);
   if (!start) return nullptr;
   void* const piece = start + page_ - own;
-  places_[piece] = {start, whole, false};
+  ranges_[piece] = {start, whole, false};
   return piece;
 }
 
 void SharedPages::release(void* piece) {
-  const auto at = places_.find(piece);
+  const auto at = ranges_.find(piece);
   munmap(at->second.start, at->second.bytes);
-  places_.erase(at);
+  ranges_.erase(at);
 }
 
 bool SharedPages::clear(void* piece) {
-  const auto at = places_.find(piece);
-  if (at == places_.end() || at->second.cleared) return true;
-  CountedDevice& place = at->second;
-  place.cleared = mmap(place.start + page_, place.bytes - page_, PROT_READ | PROT_WRITE,
+  const auto at = ranges_.find(piece);
+  if (at == ranges_.end() || at->second.cleared) return true;
+  PageRange& range = at->second;
+  range.cleared = mmap(range.start + page_, range.bytes - page_, PROT_READ | PROT_WRITE,
                        MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED;
-  return place.cleared;
+  return range.cleared;
 }
 
 // Addresses first, which do not count as memory; then one page of its own, and the window.

@@ -23,14 +23,14 @@ class SharedPages {
   [[nodiscard]] void* allocate(std::size_t bytes);
   void release(void* piece);
 
-  [[nodiscard]] bool has(const void* piece) const { return places_.contains(piece); }
+  [[nodiscard]] bool has(const void* piece) const { return ranges_.contains(piece); }
 
   // Gives the piece pages of its own, which are zero and take no memory until they are written. Without effect the
   // second time. False: the system refuses.
   bool clear(void* piece);
 
  private:
-  struct CountedDevice {
+  struct PageRange {
     std::byte* start = nullptr;
     std::size_t bytes = 0;  // with the page in front
     bool cleared = false;
@@ -43,7 +43,7 @@ class SharedPages {
   // Where in the window the next piece begins. So what one operator allocates is apart, as long as the window suffices:
   // some keep addresses in memory of this kind while they run.
   std::size_t priority_ = 0;
-  std::unordered_map<const void*, CountedDevice> places_;
+  std::unordered_map<const void*, PageRange> ranges_;
 };
 
 }  // namespace reprise::internal
