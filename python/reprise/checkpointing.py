@@ -77,7 +77,7 @@ def checkpoint_sequential(
     use_reentrant: bool | None = None,
     preserve_rng_state: bool = True,
 ) -> Any:
-    """Calls the functions one after another, in so many segments; what autograd saves in all but the last is evicted.
+    """Calls the functions one after another, in this many segments; what autograd saves in all but the last is evicted.
 
     It takes what `torch.utils.checkpoint.checkpoint_sequential` takes; see `checkpoint` for what differs.
     """

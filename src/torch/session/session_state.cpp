@@ -38,6 +38,10 @@ bool evicted_nothing(const Summary& summary) {
          summary.host_put_last_step == 0 && summary.replays == 0;
 }
 
+bool has_share(const std::vector<Budget>& budgets) {
+  return std::any_of(budgets.begin(), budgets.end(), [](const Budget& one) { return one.is_share(); });
+}
+
 }  // namespace
 
 SessionState::SessionState(SessionOptions options)
@@ -49,9 +53,7 @@ SessionState::SessionState(SessionOptions options)
       passes_(context_, jobs_->budget()) {
   for (const auto& [device, budget] : context_->devices()) budgets_.push_back(budget);
   written_ = budgets_of(options_);
-  const bool has_share =
-      std::any_of(written_.begin(), written_.end(), [](const Budget& one) { return one.is_share(); });
-  if (has_share) context_->set_share(RecordingContext::Share::measuring);
+  if (has_share(written_)) context_->set_share(RecordingContext::Share::measuring);
   jobs_->read_advice_for(budget());
 }
 
@@ -60,7 +62,7 @@ SessionState::SessionState(SessionOptions options)
 void SessionState::budget(DeviceOrdinal device, const Budget& given) {
   written_[device] = given;
   using Share = RecordingContext::Share;
-  context_->set_share(given.is_share() ? Share::measuring : Share::none);
+  context_->set_share(has_share(written_) ? Share::measuring : Share::none);
   if (given.is_share()) measured_steps_ = 0;
   const Bytes budget = given.bytes();
   const bool is_new = std::exchange(budgets_[device], budget) != budget;
@@ -77,9 +79,7 @@ void SessionState::measure_shares() noexcept try {
   Bytes most_on_cpu = no_limit;
   {
     const Arbiter lock;
-    const bool has_shares =
-        std::any_of(written_.begin(), written_.end(), [](const Budget& one) { return one.is_share(); });
-    if (std::exchange(step_failed_, false) || !has_shares || ++measured_steps_ < plain_steps) return;
+    if (std::exchange(step_failed_, false) || !has_share(written_) || ++measured_steps_ < plain_steps) return;
     const Summary summary = context_->counters().summary();
     for (std::size_t i = 0; i < written_.size(); ++i) {
       if (!written_[i].is_share()) continue;

@@ -1,4 +1,4 @@
-// checkpoint(): a function evicts what it saves for backward, and nobody notices.
+// checkpoint(): a function evicts what it saves for backward, and gives the same bits.
 #include "reprise/torch/checkpoint.h"
 
 #include <ATen/autocast_mode.h>

@@ -155,7 +155,7 @@ TEST_F(Limits, AWriteIntoAnInputIsExactOrAnErrorIfTheSessionIsTold) {
   EXPECT_TRUE(error.has_value());
 }
 
-TEST_F(Limits, BeingToldOfUnknownTensorsIsHarmless) {
+TEST_F(Limits, DeclaringAWriteToUnknownTensorsIsHarmless) {
   const auto expected = backward(loss());
   Session session(evicting_everything());
   session.touched(torch::ones({3}));
